@@ -1,0 +1,707 @@
+"""The term matrix of one conversation: append-only rows and postings, exact df, BM25 top k.
+
+Rows are turns, each with two sides, user and assistant. Nothing is rebuilt when a turn is added: idf and
+average lengths enter when a query is scored.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+from cpython cimport array
+
+from _core.csr cimport inverse_document_frequency, length_norm, saturated
+from _core.postings cimport (
+    MAX_TF,
+    Posting,
+    Postings,
+    Term,
+    drop_posting,
+    last_turn,
+    list_of,
+    position_of,
+    postings_free,
+    postings_init,
+    push_posting,
+    reserve_terms,
+    term_of,
+)
+from _core.rows cimport (
+    Row,
+    Rows,
+    char_ends_of,
+    drop_row,
+    new_row,
+    reserve_rows,
+    rows_free,
+    token_ends_of,
+    tokens_of,
+)
+from _core.table cimport entry_of, is_cjk_key
+from _core.topk cimport Scored, offer, sort_best_first
+from gatekeeper._core.vocabulary cimport Vocabulary
+
+import array
+
+cdef enum:
+    BLOCK = 1024            # turns scored at a time: their sums stay in the first-level cache
+    IDF_CACHE = 64
+
+cdef array.array INTS = array.array("i")
+cdef array.array DOUBLES = array.array("d")
+cdef array.array WORDS = array.array("Q")
+
+
+cdef struct QueryTerm:
+    const Posting *next
+    const Posting *end
+    double idf
+
+
+cdef struct Formula:
+    double k1
+    double b
+    double weight_user
+    double weight_assistant
+    double weight_exact
+    double weight_recency
+    double recency_window
+    double idf_mass
+    double average_user
+    double average_assistant
+    int64_t current_turn
+    int32_t n_present
+
+
+cdef inline double recency_of(int64_t age, double window) noexcept nogil:
+    cdef double recency = 1.0 - <double> age / window
+    return recency if recency > 0.0 else 0.0
+
+
+cdef inline Scored score_of(
+    const Formula *formula, int32_t turn, double sum_user, double sum_assistant, int32_t n_held
+) noexcept nogil:
+    """score = w_u lex(user) + w_a lex(assistant) + w_e exact + w_r recency, added in this order."""
+    cdef Scored scored
+    scored.turn = turn
+    scored.n_held = n_held
+    scored.lex_user = sum_user / formula.idf_mass
+    scored.lex_assistant = sum_assistant / formula.idf_mass
+    scored.score = (
+        formula.weight_user * scored.lex_user
+        + formula.weight_assistant * scored.lex_assistant
+        + formula.weight_exact * (1.0 if n_held == formula.n_present else 0.0)
+        + formula.weight_recency * recency_of(formula.current_turn - turn, formula.recency_window))
+    return scored
+
+
+cdef void add_block(
+    QueryTerm *term, const Rows *rows, const Formula *formula, uint32_t base, double *sums, int32_t *held
+) noexcept nogil:
+    """Add one term's part to the sums of the turns of a block."""
+    cdef uint32_t slot
+    cdef const Posting *posting = term.next
+    while posting < term.end and posting.turn < base + BLOCK:
+        slot = posting.turn - base
+        if posting.tf_user > 0:
+            sums[2 * slot] += saturated(term.idf, posting.tf_user, length_norm(
+                rows.lengths[posting.turn].user, formula.average_user, formula.k1, formula.b), formula.k1)
+        if posting.tf_assistant > 0:
+            sums[2 * slot + 1] += saturated(term.idf, posting.tf_assistant, length_norm(
+                rows.lengths[posting.turn].assistant, formula.average_assistant, formula.k1, formula.b),
+                formula.k1)
+        held[slot] += 1
+        posting += 1
+    term.next = posting
+
+
+cdef Py_ssize_t best_rows(
+    QueryTerm *terms, Py_ssize_t n_terms, const Rows *rows, const Formula *formula,
+    const int32_t *allowed, Py_ssize_t n_allowed, bint filtered, Scored *heap, Py_ssize_t k
+) noexcept nogil:
+    """The k best turns that hold a term, best first. Returns how many there are, or -1 without memory."""
+    cdef double *sums = <double *> malloc(2 * BLOCK * sizeof(double))
+    cdef int32_t *held = <int32_t *> malloc(BLOCK * sizeof(int32_t))
+    cdef Py_ssize_t base = -BLOCK, t, slot, n_found = 0, next_allowed = 0
+    cdef bint touched
+    cdef Scored scored
+    if sums == NULL or held == NULL:
+        free(sums)
+        free(held)
+        return -1
+    while base + BLOCK < rows.n:
+        base += BLOCK
+        touched = False
+        for t in range(n_terms):
+            if terms[t].next < terms[t].end and terms[t].next.turn < base + BLOCK:
+                if not touched:
+                    memset(sums, 0, 2 * BLOCK * sizeof(double))
+                    memset(held, 0, BLOCK * sizeof(int32_t))
+                    touched = True
+                add_block(&terms[t], rows, formula, <uint32_t> base, sums, held)
+        if not touched:
+            continue
+        for slot in range(min(<Py_ssize_t> BLOCK, rows.n - base)):
+            if held[slot] == 0:
+                continue
+            if filtered:
+                while next_allowed < n_allowed and allowed[next_allowed] < base + slot:
+                    next_allowed += 1
+                if next_allowed == n_allowed or allowed[next_allowed] != base + slot:
+                    continue
+            scored = score_of(
+                formula, <int32_t> (base + slot), sums[2 * slot], sums[2 * slot + 1], held[slot])
+            n_found = offer(heap, n_found, k, &scored)
+    sort_best_first(heap, n_found)
+    free(sums)
+    free(held)
+    return n_found
+
+
+cdef array.array ints(Py_ssize_t n):
+    return array.clone(INTS, n, zero=False)
+
+
+cdef class TermMatrix:
+    """What one conversation has indexed, by turn and by term.
+
+    `vocabulary` must be the one whose findings are appended. Not thread safe: the owner locks.
+    """
+
+    cdef readonly Vocabulary vocabulary
+    cdef Postings postings
+    cdef Rows rows
+    cdef uint32_t mark
+
+    def __cinit__(self, Vocabulary vocabulary not None):
+        self.vocabulary = vocabulary
+        postings_init(&self.postings)
+        memset(&self.rows, 0, sizeof(Rows))
+
+    def __dealloc__(self):
+        postings_free(&self.postings)
+        rows_free(&self.rows)
+
+    @property
+    def n_turns(self):
+        """Rows, forgotten ones included: the next turn's id."""
+        return self.rows.n
+
+    @property
+    def n_blocks(self):
+        """N of the idf: rows that are not forgotten."""
+        return self.rows.n_live
+
+    @property
+    def total_tokens(self):
+        """(tokens of all user sides, tokens of all assistant sides)."""
+        return self.rows.total_user, self.rows.total_assistant
+
+    # --- growing and shrinking
+
+    def append(self, *, int32_t n_ages, double ngram_floor):
+        """Append what the vocabulary's last `add` found, two texts (user, assistant) a turn.
+
+        Returns float64[n_new_turns * (n_ages + 1)]: for each turn, before it joined, the idf mass of its user
+        side's distinct terms by age. Entry a of 1..n_ages: terms last seen a turns ago; entry 0: all
+        others. CJK n-grams with idf < min(ngram_floor, idf of a term of one block) are left out. O(tokens).
+        """
+        cdef Vocabulary found = self.vocabulary
+        cdef Py_ssize_t n_new = found.token_counts.size // 2
+        cdef array.array masses = array.clone(DOUBLES, n_new * (n_ages + 1), zero=True)
+        cdef Py_ssize_t i, token = 0, sentence = 0
+        cdef int status = 0
+        if found.token_counts.size % 2:
+            raise ValueError("append takes an even number of texts, a user side and an assistant side a turn")
+        for i in range(n_new):
+            status = self.append_row(
+                found.stream.data + token, found.token_counts.data + 2 * i,
+                found.sentence_ends.data + sentence, found.token_ends.data + sentence,
+                found.sentence_counts.data + 2 * i, masses.data.as_doubles + i * (n_ages + 1), n_ages,
+                ngram_floor)
+            if status < 0:
+                raise MemoryError
+            token += found.token_counts.data[2 * i] + found.token_counts.data[2 * i + 1]
+            sentence += found.sentence_counts.data[2 * i] + found.sentence_counts.data[2 * i + 1]
+        found.clear()
+        return masses
+
+    cdef int append_row(
+        self, const int32_t *tokens, const int32_t *n_tokens, const int32_t *char_ends,
+        const int32_t *token_ends, const int32_t *n_sentences, double *masses, int32_t n_ages,
+        double ngram_floor
+    ) noexcept nogil:
+        cdef Rows *rows = &self.rows
+        cdef Py_ssize_t turn = rows.n
+        cdef Row *row
+        if reserve_rows(rows, turn + 1) < 0 or reserve_terms(
+                &self.postings, self.vocabulary.table.n_terms) < 0:
+            return -1
+        row = new_row(tokens, n_tokens, char_ends, token_ends, n_sentences)
+        if row == NULL:
+            return -1
+        self.mass_by_age(tokens, n_tokens[0], masses, n_ages, ngram_floor)
+        if self.link(<uint32_t> turn, tokens, n_tokens[0], n_tokens[1]) < 0:
+            self.unlink(<uint32_t> turn, row)
+            free(row)
+            return -1
+        rows.rows[turn] = row
+        rows.lengths[turn].user = n_tokens[0]
+        rows.lengths[turn].assistant = n_tokens[1]
+        rows.first_new_term[turn] = self.vocabulary.table.n_terms
+        rows.total_user += n_tokens[0]
+        rows.total_assistant += n_tokens[1]
+        rows.n += 1
+        rows.n_live += 1
+        return 0
+
+    cdef void mass_by_age(
+        self, const int32_t *tokens, Py_ssize_t n, double *masses, int32_t n_ages, double ngram_floor
+    ) noexcept nogil:
+        """Sum the idf of the distinct terms into masses[age], in order of first occurrence."""
+        cdef double cached[IDF_CACHE]
+        cdef double idf
+        cdef double floor = min(ngram_floor, inverse_document_frequency(1, self.rows.n_live))
+        cdef Term *term
+        cdef int64_t age
+        cdef Py_ssize_t i
+        for i in range(IDF_CACHE):
+            cached[i] = 0.0
+        self.mark += 1
+        for i in range(n):
+            term = term_of(&self.postings, tokens[i])
+            if term.mark == self.mark:
+                continue
+            term.mark = self.mark
+            if term.df >= IDF_CACHE:
+                idf = inverse_document_frequency(term.df, self.rows.n_live)
+            else:
+                if cached[term.df] == 0.0:
+                    cached[term.df] = inverse_document_frequency(term.df, self.rows.n_live)
+                idf = cached[term.df]
+            if idf < floor and is_cjk_key(entry_of(&self.vocabulary.table, tokens[i]).key):
+                continue
+            age = self.rows.n - last_turn(term) if term.df > 0 else 0
+            masses[age if age <= n_ages else 0] += idf
+
+    cdef int link(
+        self, uint32_t turn, const int32_t *tokens, Py_ssize_t n_user, Py_ssize_t n_assistant
+    ) noexcept nogil:
+        """Count every token in the postings of its term."""
+        cdef Term *term
+        cdef Posting *posting
+        cdef Py_ssize_t i
+        for i in range(n_user + n_assistant):
+            term = term_of(&self.postings, tokens[i])
+            if term.df > 0 and last_turn(term) == turn:
+                posting = <Posting *> list_of(term) + term.df - 1
+            else:
+                posting = push_posting(&self.postings, term, turn)
+                if posting == NULL:
+                    return -1
+            if i < n_user:
+                posting.tf_user += posting.tf_user < MAX_TF
+            else:
+                posting.tf_assistant += posting.tf_assistant < MAX_TF
+        return 0
+
+    cdef int unlink(self, uint32_t turn, Row *row) noexcept nogil:
+        """Take a turn out of the postings of its terms."""
+        cdef const int32_t *tokens = tokens_of(row, 0)
+        cdef Term *term
+        cdef Py_ssize_t i, position
+        for i in range(row.n_tokens[0] + row.n_tokens[1]):
+            term = term_of(&self.postings, tokens[i])
+            if term.df == 0:
+                continue
+            position = position_of(term, turn)
+            if position >= 0 and drop_posting(&self.postings, term, position) < 0:
+                return -1
+        return 0
+
+    def forget(self, int64_t turn):
+        """Wipe one row; its place stays. A term that no row holds any more is wiped from the vocabulary.
+
+        O(tokens of the row x longest list of its terms). IndexError for a turn that does not exist.
+        """
+        cdef Row *row
+        cdef Py_ssize_t i
+        if not 0 <= turn < self.rows.n:
+            raise IndexError(f"no turn {turn}; turns run from 0 to {self.rows.n - 1}")
+        row = self.rows.rows[turn]
+        if row == NULL:
+            return
+        if self.unlink(<uint32_t> turn, row) < 0:
+            raise MemoryError
+        for i in range(row.n_tokens[0] + row.n_tokens[1]):
+            if term_of(&self.postings, tokens_of(row, 0)[i]).df == 0:
+                self.vocabulary.remove(tokens_of(row, 0)[i])
+        drop_row(&self.rows, turn)
+
+    def truncate(self, int64_t n_turns):
+        """Drop the rows from n_turns on, and every term id that was first given there."""
+        if not 0 <= n_turns <= self.rows.n:
+            raise IndexError(f"n_turns must be 0 to {self.rows.n}, got {n_turns}")
+        while self.rows.n > n_turns:
+            self.forget(self.rows.n - 1)
+            self.rows.n -= 1
+        if self.vocabulary.table.n_terms > 0:
+            self.vocabulary.truncate(self.rows.first_new_term[n_turns - 1] if n_turns > 0 else 0)
+
+    # --- reading
+
+    def weigh(self, const int32_t[::1] term_ids not None):
+        """(df int32[n], idf float64[n], last turn int32[n], -1 for none) of each term; id -1: an unknown one."""
+        cdef Py_ssize_t i, n = term_ids.shape[0]
+        cdef array.array df = ints(n), last = ints(n), idf = array.clone(DOUBLES, n, zero=False)
+        cdef Term *term
+        for i in range(n):
+            df.data.as_ints[i] = 0
+            last.data.as_ints[i] = -1
+            if 0 <= term_ids[i] < self.postings.n_terms:
+                term = term_of(&self.postings, term_ids[i])
+                df.data.as_ints[i] = term.df
+                last.data.as_ints[i] = <int32_t> last_turn(term)
+            idf.data.as_doubles[i] = inverse_document_frequency(df.data.as_ints[i], self.rows.n_live)
+        return df, idf, last
+
+    def idf(self, int64_t df):
+        """idf = ln((N + 1) / (df + 1)) + 1 for the conversation as it stands."""
+        return inverse_document_frequency(df, self.rows.n_live)
+
+    def side_terms(self, int64_t turn, int side):
+        """Distinct term ids of one side (0 user, 1 assistant) in order of first occurrence: int32[n]."""
+        if not 0 <= turn < self.rows.n or self.rows.rows[turn] == NULL:
+            return ints(0)
+        row = self.rows.rows[turn]
+        ids = [tokens_of(self.rows.rows[turn], side)[i] for i in range(self.rows.rows[turn].n_tokens[side])]
+        return array.array("i", dict.fromkeys(ids))
+
+    def sentence_ends(self, int64_t turn, int side):
+        """Where the sentences of one side end, in characters: int32[n_sentences]."""
+        cdef Row *row = self.row_at(turn)
+        cdef array.array ends = ints(row.n_sentences[side])
+        cdef Py_ssize_t i
+        for i in range(row.n_sentences[side]):
+            ends.data.as_ints[i] = char_ends_of(row, side)[i]
+        return ends
+
+    cdef Row *row_at(self, int64_t turn) except NULL:
+        if not 0 <= turn < self.rows.n or self.rows.rows[turn] == NULL:
+            raise IndexError(f"no turn {turn}; turns run from 0 to {self.rows.n - 1}")
+        return self.rows.rows[turn]
+
+    cdef QueryTerm *query_terms(
+        self, const int32_t[::1] term_ids, const double[::1] idf, extra_postings, Posting **extra
+    ) except NULL:
+        """Posting lists of the terms; id -1 has none, -2 - j is extra_postings[j], (turn, tf, tf) triples."""
+        cdef Py_ssize_t n = term_ids.shape[0], i, j, done = 0
+        cdef QueryTerm *terms = <QueryTerm *> calloc(max(n, 1), sizeof(QueryTerm))
+        cdef Py_ssize_t n_extra = sum(map(len, extra_postings))
+        cdef Term *term
+        extra[0] = <Posting *> malloc(max(n_extra, 1) * sizeof(Posting))
+        if terms == NULL or extra[0] == NULL:
+            free(terms)
+            free(extra[0])
+            raise MemoryError
+        for i in range(n):
+            terms[i].idf = idf[i]
+            if 0 <= term_ids[i] < self.postings.n_terms:
+                term = term_of(&self.postings, term_ids[i])
+                if term.df > 0:
+                    terms[i].next = list_of(term)
+                    terms[i].end = terms[i].next + term.df
+            elif term_ids[i] <= -2:
+                j = -2 - term_ids[i]
+                terms[i].next = extra[0] + done
+                for turn, tf_user, tf_assistant in extra_postings[j]:
+                    extra[0][done].turn = turn
+                    extra[0][done].tf_user = min(tf_user, MAX_TF)
+                    extra[0][done].tf_assistant = min(tf_assistant, MAX_TF)
+                    done += 1
+                terms[i].end = extra[0] + done
+        return terms
+
+    def top(
+        self, const int32_t[::1] term_ids not None, const double[::1] idf not None, *, double idf_mass,
+        Py_ssize_t k, double k1, double b, double weight_user, double weight_assistant, double weight_exact,
+        double weight_recency, double recency_window, extra_postings=(), allowed=None
+    ):
+        """The k best turns that hold a term of the query, best first, ties to the newer turn.
+
+        term_ids: int32[n], distinct; -1 is a term that no turn holds, -2 - j one whose postings are
+        extra_postings[j], a list of (turn, tf_user, tf_assistant) by turn. idf: float64[n]; idf_mass > 0, the
+        sum that lex is divided by. allowed: int32[m] ascending, the only turns that count, or None.
+        Returns (turns int32, score, lex_user, lex_assistant float64, exact int32), each [<= k]; exact: 1 where the
+        turn holds every term that any turn holds.
+        score = weight_user lex(user) + weight_assistant lex(assistant) + weight_exact exact + weight_recency recency;
+        lex is BM25 (Robertson and Zaragoza, 2009) over idf_mass. O(postings of the terms).
+        """
+        cdef Formula formula
+        cdef Posting *extra = NULL
+        cdef QueryTerm *terms
+        cdef Scored *heap
+        cdef const int32_t[::1] only
+        cdef const int32_t *allowed_turns = NULL
+        cdef Py_ssize_t i, n_found, n = term_ids.shape[0], n_allowed = 0
+        cdef bint filtered = allowed is not None
+        if idf.shape[0] != n:
+            raise ValueError(f"term_ids and idf differ in length: {n} and {idf.shape[0]}")
+        k = max(0, min(k, self.rows.n_live))
+        if filtered:
+            only = allowed
+            n_allowed = only.shape[0]
+            allowed_turns = &only[0] if n_allowed else NULL
+        formula.k1, formula.b = k1, b
+        formula.weight_user, formula.weight_assistant = weight_user, weight_assistant
+        formula.weight_exact, formula.weight_recency = weight_exact, weight_recency
+        formula.recency_window, formula.idf_mass = recency_window, idf_mass
+        formula.current_turn = self.rows.n
+        formula.average_user = self.rows.total_user / <double> max(self.rows.n_live, 1)
+        formula.average_assistant = self.rows.total_assistant / <double> max(self.rows.n_live, 1)
+        formula.n_present = 0
+        terms = self.query_terms(term_ids, idf, extra_postings, &extra)
+        for i in range(n):
+            formula.n_present += terms[i].next < terms[i].end
+        heap = <Scored *> malloc(max(k, 1) * sizeof(Scored))
+        try:
+            if heap == NULL:
+                raise MemoryError
+            with nogil:
+                n_found = best_rows(
+                    terms, n, &self.rows, &formula, allowed_turns, n_allowed, filtered, heap, k)
+            if n_found < 0:
+                raise MemoryError
+            return scored_arrays(heap, n_found, formula.n_present)
+        finally:
+            free(terms)
+            free(extra)
+            free(heap)
+
+    def parts(self, int64_t turn, const int32_t[::1] term_ids not None, const double[::1] idf not None, *,
+              double k1, double b, extra_postings=()):
+        """One turn's BM25, term by term: (tf_user, tf_assistant int32, part_user, part_assistant float64), each [n].
+
+        Added in order, the parts are exactly lex times the idf mass. Arguments as in `top`.
+        """
+        cdef Py_ssize_t i, n = term_ids.shape[0]
+        cdef array.array tf_user = array.clone(INTS, n, zero=True), tf_assistant = array.clone(INTS, n, zero=True)
+        cdef array.array user = array.clone(DOUBLES, n, zero=True)
+        cdef array.array assistant = array.clone(DOUBLES, n, zero=True)
+        cdef Posting *extra = NULL
+        cdef QueryTerm *terms
+        cdef const Posting *posting
+        cdef double blocks = <double> max(self.rows.n_live, 1)
+        self.row_at(turn)
+        terms = self.query_terms(term_ids, idf, extra_postings, &extra)
+        for i in range(n):
+            posting = terms[i].next
+            while posting < terms[i].end and posting.turn < turn:
+                posting += 1
+            if posting == terms[i].end or posting.turn != turn:
+                continue
+            tf_user.data.as_ints[i] = posting.tf_user
+            tf_assistant.data.as_ints[i] = posting.tf_assistant
+            if posting.tf_user:
+                user.data.as_doubles[i] = saturated(idf[i], posting.tf_user, length_norm(
+                    self.rows.lengths[turn].user, self.rows.total_user / blocks, k1, b), k1)
+            if posting.tf_assistant:
+                assistant.data.as_doubles[i] = saturated(idf[i], posting.tf_assistant, length_norm(
+                    self.rows.lengths[turn].assistant, self.rows.total_assistant / blocks, k1, b), k1)
+        free(terms)
+        free(extra)
+        return tf_user, tf_assistant, user, assistant
+
+    def turns_with(self, const int32_t[::1] term_ids not None, const int32_t[::1] group_ends not None):
+        """Turns that hold every term of at least one group: int32[n] ascending.
+
+        Group j is term_ids[group_ends[j - 1]:group_ends[j]]; an empty group matches nothing. O(postings).
+        """
+        cdef Py_ssize_t n_groups = group_ends.shape[0], j, i, first = 0, n = 0
+        cdef uint8_t *held
+        cdef array.array turns
+        if n_groups and (group_ends[n_groups - 1] > term_ids.shape[0] or group_ends[0] < 0):
+            raise ValueError(f"group_ends must end within term_ids, {term_ids.shape[0]} long")
+        held = <uint8_t *> calloc(max(self.rows.n, 1), 1)
+        if held == NULL:
+            raise MemoryError
+        for j in range(n_groups):
+            if group_ends[j] > first:
+                self.mark_group(&term_ids[first], group_ends[j] - first, held)
+            first = group_ends[j]
+        for i in range(self.rows.n):
+            n += held[i]
+        turns = ints(n)
+        n = 0
+        for i in range(self.rows.n):
+            if held[i]:
+                turns.data.as_ints[n] = <int32_t> i
+                n += 1
+        free(held)
+        return turns
+
+    cdef void mark_group(self, const int32_t *term_ids, Py_ssize_t n, uint8_t *held) noexcept nogil:
+        """Mark the turns that hold all n terms: those of the rarest term that the others hold too."""
+        cdef Py_ssize_t i, rarest = 0, position
+        cdef const Posting *posting
+        cdef Term *term
+        for i in range(n):
+            if not 0 <= term_ids[i] < self.postings.n_terms:
+                return
+            if term_of(&self.postings, term_ids[i]).df < term_of(&self.postings, term_ids[rarest]).df:
+                rarest = i
+        term = term_of(&self.postings, term_ids[rarest])
+        for position in range(term.df):
+            posting = list_of(term) + position
+            for i in range(n):
+                if i != rarest and position_of(term_of(&self.postings, term_ids[i]), posting.turn) < 0:
+                    break
+            else:
+                held[posting.turn] = 1
+
+    def sentence_hits(self, const int32_t[::1] turns not None, const int32_t[::1] term_ids not None,
+                      const double[::1] idf not None):
+        """The sentences of `turns` that hold a term of the query.
+
+        Returns arrays of one entry a sentence, in order of turns, sides and sentences: position in `turns`, side
+        (0 user, 1 assistant), sentence, its first and its last character + 1, all int32[n]; the idf mass of
+        the distinct terms it holds, float64[n]; and which terms those are, uint64[n * words], words =
+        ceil(len(term_ids) / 64), bit i % 64 of word i // 64 for term_ids[i]. O(tokens of the turns).
+        """
+        return hits_of(self, turns, term_ids, idf)
+
+    def csc(self, int side):
+        """One side as CSC by term: (indptr int32[n_terms + 1], turns int32[nnz], tf float64[nnz]). O(nnz)."""
+        cdef Py_ssize_t n_terms = self.vocabulary.table.n_terms, i, j, nnz = 0
+        cdef array.array indptr = ints(n_terms + 1)
+        cdef array.array turns, tf
+        cdef const Posting *posting
+        cdef Term *term
+        cdef int count
+        turns = ints(self.n_postings())
+        tf = array.clone(DOUBLES, len(turns), zero=False)
+        indptr.data.as_ints[0] = 0
+        for i in range(n_terms):
+            if i < self.postings.n_terms:
+                term = term_of(&self.postings, i)
+                for j in range(term.df):
+                    posting = list_of(term) + j
+                    count = posting.tf_user if side == 0 else posting.tf_assistant
+                    if count:
+                        turns.data.as_ints[nnz] = posting.turn
+                        tf.data.as_doubles[nnz] = count
+                        nnz += 1
+            indptr.data.as_ints[i + 1] = <int32_t> nnz
+        array.resize(turns, nnz)
+        array.resize(tf, nnz)
+        return indptr, turns, tf
+
+    cdef Py_ssize_t n_postings(self):
+        cdef Py_ssize_t i, n = 0
+        for i in range(self.postings.n_terms):
+            n += term_of(&self.postings, i).df
+        return n
+
+    def lengths(self, int side):
+        """Tokens of one side of every turn, |x| of the formula: int32[n_turns]; 0 for a forgotten turn."""
+        cdef array.array lengths = ints(self.rows.n)
+        cdef Py_ssize_t i
+        for i in range(self.rows.n):
+            lengths.data.as_ints[i] = (
+                self.rows.lengths[i].user if side == 0 else self.rows.lengths[i].assistant)
+        return lengths
+
+
+cdef tuple scored_arrays(const Scored *scored, Py_ssize_t n, int32_t n_present):
+    cdef array.array turns = ints(n), exact = ints(n)
+    cdef array.array score = array.clone(DOUBLES, n, zero=False)
+    cdef array.array user = array.clone(DOUBLES, n, zero=False)
+    cdef array.array assistant = array.clone(DOUBLES, n, zero=False)
+    cdef Py_ssize_t i
+    for i in range(n):
+        turns.data.as_ints[i] = scored[i].turn
+        exact.data.as_ints[i] = scored[i].n_held == n_present
+        score.data.as_doubles[i] = scored[i].score
+        user.data.as_doubles[i] = scored[i].lex_user
+        assistant.data.as_doubles[i] = scored[i].lex_assistant
+    return turns, score, user, assistant, exact
+
+
+cdef struct TermSlot:
+    int32_t term_id
+    int32_t position        # in the query, -1: an empty slot
+
+
+cdef inline int32_t query_position(const TermSlot *slots, uint32_t mask, int32_t term_id) noexcept nogil:
+    cdef uint32_t i = (<uint32_t> term_id * <uint32_t> 0x9E3779B1) & mask
+    while slots[i].position >= 0:
+        if slots[i].term_id == term_id:
+            return slots[i].position
+        i = (i + 1) & mask
+    return -1
+
+
+cdef TermSlot *position_table(const int32_t[::1] term_ids, uint32_t *mask) noexcept nogil:
+    cdef Py_ssize_t n_slots = 16, n = term_ids.shape[0], j
+    cdef uint32_t i
+    cdef TermSlot *slots
+    while n_slots < 4 * n:
+        n_slots *= 2
+    slots = <TermSlot *> malloc(n_slots * sizeof(TermSlot))
+    if slots == NULL:
+        return NULL
+    for j in range(n_slots):
+        slots[j].position = -1
+    mask[0] = <uint32_t> (n_slots - 1)
+    for j in range(n):
+        if term_ids[j] < 0:
+            continue
+        i = (<uint32_t> term_ids[j] * <uint32_t> 0x9E3779B1) & mask[0]
+        while slots[i].position >= 0:
+            i = (i + 1) & mask[0]
+        slots[i].term_id = term_ids[j]
+        slots[i].position = <int32_t> j
+    return slots
+
+
+cdef tuple hits_of(TermMatrix matrix, const int32_t[::1] turns, const int32_t[::1] term_ids, const double[::1] idf):
+    cdef Py_ssize_t n_words = (term_ids.shape[0] + 63) // 64, p, s, w, n_rows = 0
+    cdef list sentences = [], masses = []
+    cdef array.array bits = array.clone(WORDS, n_words, zero=True)
+    cdef array.array masks = array.clone(WORDS, 0, zero=False)
+    cdef uint32_t mask = 0
+    cdef TermSlot *slots = position_table(term_ids, &mask)
+    cdef Row *row
+    cdef int side
+    cdef int32_t token, position, start
+    cdef bint hit
+    cdef double mass
+    if slots == NULL:
+        raise MemoryError
+    try:
+        for p in range(turns.shape[0]):
+            row = matrix.row_at(turns[p])
+            for side in range(2):
+                token = start = 0
+                for s in range(row.n_sentences[side]):
+                    hit = False
+                    while token < token_ends_of(row, side)[s]:
+                        position = query_position(slots, mask, tokens_of(row, side)[token])
+                        token += 1
+                        if position >= 0:
+                            hit = True
+                            bits.data.as_ulonglongs[position // 64] |= <uint64_t> 1 << (position % 64)
+                    if hit:
+                        mass = 0.0
+                        for w in range(term_ids.shape[0]):
+                            if (bits.data.as_ulonglongs[w // 64] >> (w % 64)) & 1:
+                                mass += idf[w]
+                        sentences.append((p, side, s, start, char_ends_of(row, side)[s]))
+                        masses.append(mass)
+                        array.extend(masks, bits)
+                        memset(bits.data.as_ulonglongs, 0, n_words * sizeof(uint64_t))
+                    start = char_ends_of(row, side)[s]
+    finally:
+        free(slots)
+    columns = [array.array("i", column) for column in zip(*sentences)] if sentences else [ints(0)] * 5
+    return (*columns, array.array("d", masses), masks)

@@ -1,0 +1,34 @@
+from libc.stdint cimport uint8_t, uint16_t, uint64_t
+
+from _core.buffers cimport IntBuffer
+from _core.scan cimport EntrySpan, LexiconEntry, Words
+from _core.table cimport TermTable
+
+
+cdef class Lexicon:
+    cdef uint8_t *classes
+    cdef uint16_t *folds
+    cdef LexiconEntry *entries
+    cdef EntrySpan *spans
+    cdef uint64_t pair_bits[64]
+    cdef TermTable stop_words
+    cdef Words words
+    cdef fill_characters(self, marks)
+    cdef fill_folds(self, str traditional, str simplified)
+    cdef fill_stop_words(self, stop_words)
+    cdef fill_entries(self, dict entries)
+
+
+cdef class Vocabulary:
+    cdef TermTable table
+    cdef readonly Lexicon lexicon
+    cdef bint keeps_origins
+    cdef IntBuffer stream               # what `add` found last: term ids of all its texts
+    cdef IntBuffer stream_origins
+    cdef IntBuffer stream_starts
+    cdef IntBuffer token_counts         # tokens of each text
+    cdef IntBuffer sentence_counts      # sentences of each text
+    cdef IntBuffer sentence_ends        # in characters, from the start of the text
+    cdef IntBuffer token_ends           # in tokens, from the start of the text
+    cdef void clear(self) noexcept
+    cdef int add_text(self, str text) except -1

@@ -1,0 +1,171 @@
+"""What a conversation has indexed: its texts, its term matrix, its topics."""
+
+from __future__ import annotations
+
+from array import array
+
+from gatekeeper._core.term_matrix import TermMatrix
+from gatekeeper._core.vocabulary import Vocabulary
+from gatekeeper.anchor import IS_NGRAM, LEXICON, Query, collapse
+from gatekeeper.block import SWITCH, Anchor, Block, GateDecision
+from gatekeeper.settings import Settings
+from gatekeeper.topic_gate import gate_action, is_deictic, ratios, topic_masses
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+USER, ASSISTANT = 0, 1
+
+
+class Corpus:
+    """The turns of one conversation and everything that is known of them. Not thread safe: the owner locks."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.vocabulary = Vocabulary(LEXICON)
+        self.matrix = TermMatrix(self.vocabulary)
+        self.texts: list[tuple[str, str] | None] = []
+        self.topic_starts: list[int] = []  # for each turn, the first turn of its topic
+
+    # --- growing and shrinking
+
+    def append(self, turns: Sequence[tuple[str, str]]) -> range:
+        """Index turns (user, assistant) in order; each user side is gated before its turn joins. Their ids."""
+        first = len(self.texts)
+        n_ages = self.settings.topic_window
+        self.vocabulary.add(tuple(text for turn in turns for text in turn))
+        masses = self.matrix.append(n_ages=n_ages, ngram_floor=self.settings.ngram_idf_floor)
+        for i, turn in enumerate(turns):
+            self.topic_starts.append(self._topic_start(turn[0], masses[i * (n_ages + 1) : (i + 1) * (n_ages + 1)]))
+            self.texts.append(turn)
+        return range(first, len(self.texts))
+
+    def _topic_start(self, user_text: str, masses: Sequence[float]) -> int:
+        turn_id = len(self.topic_starts)
+        if turn_id == 0:
+            return 0
+        held, lacking = topic_masses(masses, self.topic_window())
+        action = gate_action(*ratios(held, lacking), is_deictic(user_text), self.settings)
+        return turn_id if action == SWITCH else self.topic_starts[-1]
+
+    def topic_window(self) -> int:
+        """How many of the last turns speak for the active topic."""
+        n_turns = len(self.topic_starts)
+        return min(self.settings.topic_window, n_turns - self.topic_starts[-1]) if n_turns else 0
+
+    def forget(self, turn_id: int) -> None:
+        """Remove one turn's text, anchors and counts. Its id stays taken."""
+        self.matrix.forget(turn_id)
+        self.texts[turn_id] = None
+
+    def truncate(self, n_turns: int) -> None:
+        """Drop the turns from n_turns on, as if they had never been added."""
+        self.matrix.truncate(n_turns)
+        del self.texts[n_turns:], self.topic_starts[n_turns:]
+
+    # --- reading
+
+    def block(self, turn_id: int) -> Block:
+        """The turn's two texts as they came in; both empty once it is forgotten."""
+        return Block(turn_id, *(self.texts[turn_id] or ("", "")))
+
+    def idf(self, text: str) -> float:
+        """The idf of the anchor that is `text`, folded first."""
+        folded = collapse(text)
+        ids = array("i", [self.vocabulary.id_of(folded)])
+        return self.matrix.weigh(ids)[1][0]
+
+    def weigh(self, query: Query) -> list[Anchor]:
+        """A(q): the query's anchors that pass the idf floor, in order of first occurrence.
+
+        A phrase that no term equals, and the fallback of a query without anchors, are searched for in the texts.
+        """
+        found = self._anchors(query.vocabulary, self.vocabulary.find(query.vocabulary), query.origins)
+        phrases = set(query.phrases())
+        anchors = []
+        for i, anchor in enumerate(found):
+            if i in phrases:
+                self._search(anchor, anchor.text)
+            if not self._is_below_floor(anchor):
+                anchors.append(anchor)
+        if query.fallback:
+            anchors.append(self._fallback_anchor(query.fallback))
+        return anchors
+
+    def inherited(self) -> list[Anchor]:
+        """The user-side anchors of the topic's last turn that has any, for a query that points back."""
+        for turn_id in range(len(self.texts) - 1, (self.topic_starts[-1] if self.texts else 0) - 1, -1):
+            ids = self.matrix.side_terms(turn_id, USER)
+            if ids:
+                origins = [IS_NGRAM if self.vocabulary.is_ngram(i) else 0 for i in ids]
+                anchors = self._anchors(self.vocabulary, ids, origins, local_ids=ids, inherited=True)
+                return [anchor for anchor in anchors if not self._is_below_floor(anchor)]
+        return []
+
+    def gate(self, query: Query, anchors: Sequence[Anchor]) -> GateDecision:
+        """Gate a query against the active topic. Only anchors count, not a fallback."""
+        window_start = len(self.texts) - self.topic_window()
+        n_ages = self.settings.topic_window
+        masses = [0.0] * (n_ages + 1)
+        new_anchors = []
+        for anchor in [] if query.fallback else anchors:
+            age = len(self.texts) - anchor.last_turn if anchor.last_turn >= 0 else 0
+            masses[age if age <= n_ages else 0] += anchor.idf
+            if anchor.last_turn < window_start or anchor.last_turn < 0:
+                new_anchors.append(anchor.text)
+        overlap, new_ratio = ratios(*topic_masses(masses, self.topic_window()))
+        deictic = is_deictic(query.text)
+        action = gate_action(overlap, new_ratio, deictic, self.settings)
+        return GateDecision(action, overlap, new_ratio, deictic, tuple(new_anchors))
+
+    def _anchors(self, vocabulary: Vocabulary, ids: array[int], origins: Sequence[int], *,
+                 local_ids: Sequence[int] | None = None, inherited: bool = False) -> list[Anchor]:
+        df, idf, last_turns = self.matrix.weigh(ids)
+        return [
+            Anchor(vocabulary, i if local_ids is None else local_ids[i], ids[i], df[i], idf[i], last_turns[i],
+                   bool(origins[i] & IS_NGRAM), inherited)
+            for i in range(len(ids))
+        ]
+
+    def _is_below_floor(self, anchor: Anchor) -> bool:
+        """The floor never exceeds the idf of a term seen once: a conversation of one turn would have no anchors."""
+        return anchor.is_ngram and anchor.idf < min(self.settings.ngram_idf_floor, self.matrix.idf(1))
+
+    def _search(self, anchor: Anchor, phrase: str) -> None:
+        """Give an anchor the postings of the blocks whose folded text holds `phrase`, quoted or not."""
+        anchor.is_searched = True
+        anchor.postings = self._phrase_postings(phrase)
+        anchor.df = len(anchor.postings)
+        anchor.idf = self.matrix.idf(anchor.df)
+        anchor.last_turn = anchor.postings[-1][0] if anchor.postings else -1
+
+    def _phrase_postings(self, phrase: str) -> list[tuple[int, int, int]]:
+        inner = Vocabulary(LEXICON)
+        inner.add((phrase,))
+        ids = self.vocabulary.find(inner)
+        turns: Sequence[int] = range(len(self.texts))
+        if ids:
+            turns = self.matrix.turns_with(ids, array("i", [len(ids)]))
+        postings = []
+        for turn_id in turns:
+            user, assistant = self.texts[turn_id] or ("", "")
+            tf_user, tf_assistant = collapse(user).count(phrase), collapse(assistant).count(phrase)
+            if tf_user or tf_assistant:
+                postings.append((turn_id, tf_user, tf_assistant))
+        return postings
+
+    def _fallback_anchor(self, fallback: str) -> Anchor:
+        anchor = Anchor(SpelledTerm(fallback), 0, -1, 0, 0.0, -1, is_ngram=False)
+        self._search(anchor, " ".join(fallback.split()))
+        return anchor
+
+
+class SpelledTerm:
+    """A stand-in vocabulary that holds one text, for an anchor that is in none."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def text(self, term_id: int) -> str:
+        return self._text

@@ -1,0 +1,52 @@
+"""What can go wrong.
+
+GatekeeperError
+├── ArgumentTypeError   (TypeError)   an argument of the wrong type
+├── ArgumentValueError  (ValueError)  an argument out of range
+│   ├── BudgetError                   the token budget is not a positive whole number
+│   └── SettingsError                 a setting out of range
+├── TurnError           (IndexError)  no such turn
+└── ChatFileError       (ValueError)  a chat file that cannot be read
+"""
+
+from __future__ import annotations
+
+
+class GatekeeperError(Exception):
+    """Any error of this library."""
+
+
+class ArgumentTypeError(GatekeeperError, TypeError):
+    """An argument of the wrong type."""
+
+
+class ArgumentValueError(GatekeeperError, ValueError):
+    """An argument out of range."""
+
+
+class BudgetError(ArgumentValueError):
+    """The token budget is not a positive whole number."""
+
+
+class SettingsError(ArgumentValueError):
+    """A setting is out of range."""
+
+
+class TurnError(GatekeeperError, IndexError):
+    """No turn has this number."""
+
+
+class ChatFileError(GatekeeperError, ValueError):
+    """A chat file cannot be read; the message names the file, the line and what was expected."""
+
+
+def require_text(name: str, value: object) -> None:
+    """Raise ArgumentTypeError unless value is a str."""
+    if not isinstance(value, str):
+        raise ArgumentTypeError(f"{name} must be a str, got {type(value).__name__}: {value!r:.80}")
+
+
+def require_whole_number(name: str, value: object) -> None:
+    """Raise ArgumentTypeError unless value is an int and no bool."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ArgumentTypeError(f"{name} must be an int, got {type(value).__name__}: {value!r:.80}")

@@ -1,0 +1,281 @@
+"""ContextGatekeeper: the one place that chains the stages."""
+
+from __future__ import annotations
+
+from _thread import RLock
+
+from gatekeeper.anchor import Query
+from gatekeeper.block import CONTINUE, TAKEN_BACK, Anchor, Block, Candidate, Selection, text_of_spelled_id
+from gatekeeper.constraints import Constraints
+from gatekeeper.corpus import ASSISTANT, USER, Corpus
+from gatekeeper.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    BudgetError,
+    TurnError,
+    require_text,
+    require_whole_number,
+)
+from gatekeeper.prompt import render_block, render_prompt
+from gatekeeper.pruning import prune
+from gatekeeper.selector import cover_minimum, fill_budget, is_empty
+from gatekeeper.settings import Settings
+from gatekeeper.sparse import recall, to_scipy
+from gatekeeper.tokens import estimate_tokens
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from scipy.sparse import csc_array, csr_array
+
+MAX_TOKENS_PER_CHARACTER = 4  # no counter in use goes above: UTF-8 has at most 4 bytes a character
+MAX_CACHED_COUNTS = 4096
+
+
+class ContextGatekeeper:
+    """Picks, for each query, the smallest set of past turns worth sending.
+
+    token_budget: tokens of the whole prompt without the system prompt. settings: `Settings.minimal()` by default.
+    count_tokens: text to tokens; called at most once for a text that is seen again. One gatekeeper is one
+    conversation of one user. Its methods may be called from several threads.
+
+    Raises ArgumentTypeError or BudgetError for arguments that do not fit.
+    """
+
+    def __init__(self, token_budget: int, *, settings: Settings | None = None,
+                 count_tokens: Callable[[str], int] = estimate_tokens) -> None:
+        require_whole_number("token_budget", token_budget)
+        if token_budget <= 0:
+            raise BudgetError(f"token_budget must be at least 1, got {token_budget}")
+        if settings is not None and not isinstance(settings, Settings):
+            raise ArgumentTypeError(f"settings must be a Settings, got {type(settings).__name__}")
+        if not callable(count_tokens):
+            raise ArgumentTypeError(f"count_tokens must be callable, got {type(count_tokens).__name__}")
+        self.token_budget = token_budget
+        self.settings = Settings() if settings is None else settings
+        self.constraints = Constraints()
+        self._count_tokens = count_tokens
+        self._counts: dict[str, int] = {}
+        self._corpus = Corpus(self.settings)
+        self._lock = RLock()
+
+    # --- growing and shrinking
+
+    def add_turn(self, user_text: str, assistant_text: str) -> int:
+        """Add a turn and return its id, from 0. Warns when the turn alone exceeds the budget; it is kept.
+
+        Raises ArgumentTypeError unless both are str; the conversation is then as before.
+        """
+        require_text("user_text", user_text)
+        require_text("assistant_text", assistant_text)
+        with self._lock:
+            turn_id = self._corpus.append(((user_text, assistant_text),))[0]
+            self._warn_over_budget(turn_id)
+        return turn_id
+
+    def add_turns(self, turns: Iterable[tuple[str, str]]) -> range:
+        """Add turns (user, assistant) in order and return their ids: the same as adding them one by one.
+
+        All are checked before the first is added.
+        """
+        checked = [_checked_turn(position, turn) for position, turn in enumerate(turns)]
+        with self._lock:
+            turn_ids = self._corpus.append(checked)
+            for turn_id in turn_ids:
+                self._warn_over_budget(turn_id)
+        return turn_ids
+
+    def forget(self, turn_id: int) -> None:
+        """Remove one turn's text, anchors and counts for good. Ids stay; a turn may be forgotten twice.
+
+        Raises TurnError for a turn that was never added.
+        """
+        require_whole_number("turn_id", turn_id)
+        with self._lock:
+            if not 0 <= turn_id < len(self):
+                raise TurnError(f"turn_id must be 0 to {len(self) - 1}, got {turn_id}" if len(self)
+                                else f"there is no turn yet, got turn_id {turn_id}")
+            self._corpus.forget(turn_id)
+            self._counts.clear()
+
+    def truncate(self, n_turns: int) -> None:
+        """Drop the turns from n_turns on, topic included: the conversation is as if they had never been added.
+
+        Raises ArgumentValueError unless 0 <= n_turns <= len(self).
+        """
+        require_whole_number("n_turns", n_turns)
+        with self._lock:
+            if not 0 <= n_turns <= len(self):
+                raise ArgumentValueError(f"n_turns must be 0 to {len(self)}, got {n_turns}")
+            self._corpus.truncate(n_turns)
+            self._counts.clear()
+
+    # --- choosing
+
+    def select(self, query: str) -> list[dict[str, Any]]:
+        """The chosen blocks, in the order chosen, pruned; [] when nothing is worth sending.
+
+        Each is {'turn_id': int, 'user': str, 'assistant': str, 'score': float, 'covered_ids': list[int]};
+        covered_ids are the anchors that this block was the first to cover (see `anchor_text`). Changes nothing.
+        """
+        selection = self._decide(query)
+        return [
+            {
+                "turn_id": step.candidate.turn_id,
+                "user": step.candidate.user,
+                "assistant": step.candidate.assistant,
+                "score": step.candidate.score,
+                "covered_ids": covered_ids(selection.anchors, step.covered),
+            }
+            for step in selection.steps
+        ]
+
+    def build_prompt(self, query: str) -> str:
+        """The prompt: constraints, the chosen blocks in time order, the query. At most token_budget tokens,
+
+        unless constraints and query alone exceed it: then it is these two, and a warning is logged.
+        """
+        return self._decide(query).prompt
+
+    def explain(self, query: str) -> dict[str, Any]:
+        """The whole decision as plain data; docs/explain.md describes it. Accounts for every turn."""
+        from gatekeeper.report import explanation
+
+        with self._lock:
+            selection = self._decide(query)
+            return explanation(self._corpus, selection, self.token_budget)
+
+    def _decide(self, query: str) -> Selection:
+        require_text("query", query)
+        with self._lock:
+            selection = self._recall(query)
+            self._choose(selection)
+            return selection
+
+    def _recall(self, text: str) -> Selection:
+        """Anchors, gate, inheritance, recall, pruning."""
+        corpus = self._corpus
+        query = Query(text)
+        anchors = corpus.weigh(query)
+        gate = corpus.gate(query, anchors)
+        if gate.action == CONTINUE and (gate.deictic or not any(anchor.df for anchor in anchors)):
+            own = {anchor.covered_id for anchor in anchors}
+            anchors += [anchor for anchor in corpus.inherited() if anchor.covered_id not in own]
+        candidates = recall(corpus, query, anchors, gate.action)
+        prune(corpus, candidates, anchors)
+        return Selection(query, gate, anchors, candidates)
+
+    def _choose(self, selection: Selection) -> None:
+        """Cover or fill within the budget; then count the finished prompt and take choices back while it is over."""
+        constraints = self.constraints.render()
+        selection.base_cost = self._count(render_prompt(constraints, (), selection.query))
+        budget = self.token_budget - selection.base_cost
+        if budget < 0:
+            _warn("the constraints and the query take %d tokens, the budget is %d: nothing is selected",
+                  selection.base_cost, self.token_budget)
+        for candidate in selection.candidates:
+            candidate.cost = 0 if is_empty(candidate) else self._cost(candidate)
+        idf = [anchor.idf for anchor in selection.anchors]
+        if self.settings.whole_blocks:
+            cover = fill_budget(self._corpus, selection.candidates, idf, budget, self._cost)
+        else:
+            cover = cover_minimum(selection.candidates, idf, budget, self.settings.coverage_stop)
+        selection.steps, selection.reasons = cover.steps, cover.reasons
+        selection.coverable_mass = cover.coverable_mass
+        while True:
+            chosen = [step.candidate for step in selection.steps]
+            selection.prompt = render_prompt(constraints, chosen, selection.query)
+            selection.prompt_cost = self._count(selection.prompt) if chosen else selection.base_cost
+            if not chosen or selection.prompt_cost <= self.token_budget:
+                return
+            selection.reasons[selection.steps.pop().candidate.turn_id] = TAKEN_BACK
+
+    # --- tokens
+
+    def _cost(self, candidate: Candidate) -> int:
+        """Tokens of a block as it stands in the prompt, counted once for each text."""
+        text = render_block(candidate)
+        if self._count_tokens is estimate_tokens:
+            return estimate_tokens(text)
+        cost = self._counts.get(text)
+        if cost is None:
+            if len(self._counts) >= MAX_CACHED_COUNTS:
+                self._counts.clear()
+            cost = self._counts[text] = max(1, self._count(text))
+        return cost
+
+    def _count(self, text: str) -> int:
+        n_tokens = self._count_tokens(text)
+        if not isinstance(n_tokens, int) or n_tokens < 0:
+            raise ArgumentValueError(f"count_tokens must return a whole number from 0 up, got {n_tokens!r:.80}")
+        return n_tokens
+
+    def _warn_over_budget(self, turn_id: int) -> None:
+        block = self._corpus.block(turn_id)
+        n_characters = len(block.user) + len(block.assistant)
+        if MAX_TOKENS_PER_CHARACTER * n_characters <= self.token_budget:
+            return
+        n_tokens = self._count(block.user) + self._count(block.assistant)
+        if n_tokens > self.token_budget:
+            _warn("turn %d has %d tokens, the budget is %d: it is kept", turn_id, n_tokens, self.token_budget)
+
+    # --- reading
+
+    def __len__(self) -> int:
+        """Turns added so far, forgotten ones included."""
+        return len(self._corpus.texts)
+
+    def block(self, turn_id: int) -> Block:
+        """A turn as it came in; both texts are empty once it is forgotten. Raises TurnError for no such turn."""
+        if not isinstance(turn_id, int) or not 0 <= turn_id < len(self):
+            raise TurnError(f"no turn {turn_id!r}; there are {len(self)}, from 0")
+        return self._corpus.block(turn_id)
+
+    def idf(self, anchor: str) -> float:
+        """idf = ln((N + 1) / (df + 1)) + 1 of an anchor for the conversation as it stands."""
+        require_text("anchor", anchor)
+        with self._lock:
+            return float(self._corpus.idf(anchor))
+
+    def anchor_text(self, anchor_id: int) -> str:
+        """The text of an anchor that `covered_ids` or `explain` names. Raises ArgumentValueError for no such id."""
+        require_whole_number("anchor_id", anchor_id)
+        try:
+            if anchor_id >= 1 << 32:
+                return text_of_spelled_id(anchor_id)
+            return self._corpus.vocabulary.text(anchor_id)
+        except (IndexError, OverflowError, UnicodeDecodeError) as error:
+            raise ArgumentValueError(f"anchor_id names no anchor of this conversation: {anchor_id} ({error})") from None
+
+    def to_scipy(self, side: str = "user", layout: str = "csr") -> csr_array | csc_array:
+        """One side ("user" or "assistant") as a scipy.sparse matrix turns x anchors of counts, CSR or CSC."""
+        if side not in ("user", "assistant") or layout not in ("csr", "csc"):
+            raise ArgumentValueError(
+                f"side must be 'user' or 'assistant' and layout 'csr' or 'csc', got {side!r} and {layout!r}")
+        with self._lock:
+            return to_scipy(self._corpus, USER if side == "user" else ASSISTANT, layout)
+
+    def __repr__(self) -> str:
+        return f"ContextGatekeeper(token_budget={self.token_budget}, turns={len(self)})"
+
+
+def covered_ids(anchors: list[Anchor], mask: int) -> list[int]:
+    """The ids of the anchors whose bits are set, in the order of the query."""
+    return [anchor.covered_id for bit, anchor in enumerate(anchors) if mask >> bit & 1]
+
+
+def _checked_turn(position: int, turn: object) -> tuple[str, str]:
+    if not isinstance(turn, (tuple, list)) or len(turn) != 2:
+        raise ArgumentTypeError(f"turns[{position}] must be a pair (user, assistant), got {turn!r:.80}")
+    user, assistant = turn
+    require_text(f"turns[{position}][0]", user)
+    require_text(f"turns[{position}][1]", assistant)
+    return user, assistant
+
+
+def _warn(message: str, *values: object) -> None:
+    import logging
+
+    logging.getLogger("gatekeeper").warning(message, *values)

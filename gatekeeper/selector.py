@@ -1,0 +1,138 @@
+"""What goes in: the greedy minimum cover, or whole blocks by score."""
+
+from __future__ import annotations
+
+from gatekeeper._core.bm25 import cost_power
+from gatekeeper.block import COVERED, EMPTY, NO_ROOM, NOTHING_NEW, Candidate, Step
+from gatekeeper.corpus import ASSISTANT, USER, Corpus
+from gatekeeper.pruning import idf_mass, keep
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+# The exponent 0.8 of the gain's cost is a constant of the algorithm; `cost_power` is it.
+
+
+class Cover:
+    """The choice as it grows: steps taken, anchors covered, budget left, and why the others stayed out."""
+
+    def __init__(self, candidates: Sequence[Candidate], idf: Sequence[float], budget: int) -> None:
+        self.idf = idf
+        self.budget_left = budget
+        self.steps: list[Step] = []
+        self.covered = 0
+        self.covered_mass = 0.0
+        coverable = 0
+        for candidate in candidates:
+            coverable |= candidate.covers
+        self.coverable_mass = idf_mass(coverable, idf)
+        self.reasons = {c.turn_id: EMPTY for c in candidates if is_empty(c)}
+
+    def gain(self, candidate: Candidate) -> float:
+        """Idf mass of what the block would newly cover, over cost ** 0.8."""
+        new = candidate.covers & ~self.covered
+        return idf_mass(new, self.idf) / cost_power(candidate.cost) if new else 0.0
+
+    def take(self, candidate: Candidate, gain: float) -> None:
+        new = candidate.covers & ~self.covered
+        self.covered |= new
+        self.covered_mass = idf_mass(self.covered, self.idf)
+        self.budget_left -= candidate.cost
+        self.steps.append(Step(candidate, gain, new, self.covered_mass))
+
+
+def is_empty(candidate: Candidate) -> bool:
+    """Whether pruning left nothing of either side."""
+    return not candidate.user and not candidate.assistant
+
+
+def cover_minimum(
+    candidates: Sequence[Candidate], idf: Sequence[float], budget: int, coverage_stop: float
+) -> Cover:
+    """Greedy cover: the greatest gain that fits, until `coverage_stop` of the coverable idf mass is covered.
+
+    Ties go to the higher score, then to the newer turn. Sets the reason of every candidate that stays out.
+    """
+    cover = Cover(candidates, idf, budget)
+    left = [candidate for candidate in candidates if not is_empty(candidate)]
+    while left and cover.covered_mass < coverage_stop * cover.coverable_mass:
+        gains = [(cover.gain(c), c.score, c.turn_id, c) for c in left if c.cost <= cover.budget_left]
+        best = max(gains, key=lambda entry: entry[:3], default=None)
+        if best is None or best[0] <= 0.0:
+            break
+        cover.take(best[3], best[0])
+        left.remove(best[3])
+    for candidate in left:
+        if not candidate.covers & ~cover.covered:
+            cover.reasons[candidate.turn_id] = NOTHING_NEW
+        else:
+            cover.reasons[candidate.turn_id] = NO_ROOM if candidate.cost > cover.budget_left else COVERED
+    return cover
+
+
+def fill_budget(
+    corpus: Corpus, candidates: Sequence[Candidate], idf: Sequence[float], budget: int,
+    cost_of: Callable[[Candidate], int],
+) -> Cover:  # fmt: skip
+    """Blocks by score, whole where they fit and pruned where only that fits; the rest restores sentences."""
+    cover = Cover(candidates, idf, budget)
+    pruned = []
+    for candidate in candidates:
+        if is_empty(candidate):
+            continue
+        kept, covers, cost = candidate.kept, candidate.covers, candidate.cost
+        keep(corpus, candidate, _whole(corpus, candidate, USER), _whole(corpus, candidate, ASSISTANT))
+        candidate.cost = cost_of(candidate)
+        candidate.covers = candidate.holds
+        if candidate.cost > cover.budget_left:
+            keep(corpus, candidate, *kept)
+            candidate.cost, candidate.covers = cost, covers
+            if cost > cover.budget_left:
+                cover.reasons[candidate.turn_id] = NO_ROOM
+                continue
+            pruned.append(candidate)
+        cover.take(candidate, cover.gain(candidate))
+    for candidate in pruned:
+        _restore(corpus, candidate, cover, cost_of)
+    return cover
+
+
+def _spans(corpus: Corpus, candidate: Candidate, side: int) -> list[tuple[int, int]]:
+    ends = corpus.matrix.sentence_ends(candidate.turn_id, side)
+    return list(zip([0, *ends], ends, strict=False))
+
+
+def _whole(corpus: Corpus, candidate: Candidate, side: int) -> list[tuple[int, int]]:
+    spans = _spans(corpus, candidate, side)
+    return [(0, spans[-1][1])] if spans else []
+
+
+def _restore(corpus: Corpus, candidate: Candidate, cover: Cover, cost_of: Callable[[Candidate], int]) -> None:
+    """Put back sentences of a pruned block while they fit, those nearest to a kept one first."""
+    for distance, side, span in _missing(corpus, candidate):
+        kept = candidate.kept
+        sides = [list(kept[USER]), list(kept[ASSISTANT])]
+        sides[side] = sorted([*sides[side], span])
+        cost = candidate.cost
+        keep(corpus, candidate, *sides)
+        candidate.cost = cost_of(candidate)
+        if candidate.cost - cost > cover.budget_left:
+            keep(corpus, candidate, *kept)
+            candidate.cost = cost
+            if distance == 1:
+                continue
+            return
+        cover.budget_left -= candidate.cost - cost
+
+
+def _missing(corpus: Corpus, candidate: Candidate) -> list[tuple[int, int, tuple[int, int]]]:
+    """The pruned sentences as (distance in sentences to the nearest kept one, side, span), nearest first."""
+    missing = []
+    for side in (USER, ASSISTANT):
+        spans = _spans(corpus, candidate, side)
+        kept = [i for i, span in enumerate(spans) if span in candidate.kept[side]]
+        for i, span in enumerate(spans):
+            if i not in kept:
+                missing.append((min((abs(i - k) for k in kept), default=len(spans)), side, span))
+    return sorted(missing)

@@ -1,0 +1,142 @@
+"""Settings: every constant of the algorithm with its origin."""
+
+from __future__ import annotations
+
+from gatekeeper.errors import ArgumentTypeError, SettingsError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class _DataclassFields:
+    """Make a plain class answer `dataclasses.fields`, `replace` and `asdict`; importing them costs 20 ms."""
+
+    def __get__(self, instance: object, owner: type) -> dict[str, Any]:
+        from dataclasses import field, make_dataclass
+
+        made = make_dataclass(owner.__name__, [(name, kind, field(default=default)) for name, (default, kind, *_)
+                                               in Settings._FIELDS.items()], frozen=True)
+        return made.__dataclass_fields__  # type: ignore[attr-defined,no-any-return]  # typeshed leaves it out
+
+
+class Settings:
+    """How turns are chosen. Frozen; every argument is keyword-only and has its default from the design.
+
+    D: fixed by the design documents. T: tunable.
+
+    ngram_idf_floor: D, CJK n-grams of the query below this idf are no anchors.
+    overlap_continue, overlap_switch, new_ratio_switch: D, the thresholds of the topic gate.
+    topic_window: T, turns of the active topic whose anchors count as the topic's.
+    weight_user, weight_assistant, weight_exact, weight_recency: D, the weights of the score.
+    k1, b: T, BM25's saturation and length normalisation; the customary values. k1 = 0 is plain idf overlap.
+    recency_window: T, turns after which recency is 0.
+    max_candidates: D, how many of the best blocks go on from recall.
+    max_sentences: D, sentences kept of each side.
+    coverage_stop: D, the share of the coverable idf mass that ends the cover.
+    whole_blocks: False: the least text that covers the query. True: blocks by score, whole where they fit.
+
+    Raises ArgumentTypeError or SettingsError that names the setting, the value and what is accepted.
+    """
+
+    # name: (default, type, least, most)
+    _FIELDS: dict[str, tuple[Any, type, float, float]] = {
+        "ngram_idf_floor": (1.5, float, 0.0, 1e9),
+        "overlap_continue": (0.45, float, 0.0, 1.0),
+        "overlap_switch": (0.20, float, 0.0, 1.0),
+        "new_ratio_switch": (0.70, float, 0.0, 1.0),
+        "topic_window": (8, int, 1, 1000),
+        "weight_user": (1.5, float, 0.0, 1e9),
+        "weight_assistant": (0.7, float, 0.0, 1e9),
+        "weight_exact": (1.0, float, 0.0, 1e9),
+        "weight_recency": (0.2, float, 0.0, 1e9),
+        "k1": (1.2, float, 0.0, 1e9),
+        "b": (0.75, float, 0.0, 1.0),
+        "recency_window": (100, int, 1, 10**9),
+        "max_candidates": (20, int, 1, 10**9),
+        "max_sentences": (3, int, 1, 10**9),
+        "coverage_stop": (0.85, float, 0.0, 1.0),
+        "whole_blocks": (False, bool, 0, 1),
+    }
+    __slots__ = tuple(_FIELDS)
+    __dataclass_fields__ = _DataclassFields()
+
+    ngram_idf_floor: float
+    overlap_continue: float
+    overlap_switch: float
+    new_ratio_switch: float
+    topic_window: int
+    weight_user: float
+    weight_assistant: float
+    weight_exact: float
+    weight_recency: float
+    k1: float
+    b: float
+    recency_window: int
+    max_candidates: int
+    max_sentences: int
+    coverage_stop: float
+    whole_blocks: bool
+
+    def __init__(self, **values: float) -> None:
+        for name in values:
+            if name not in self._FIELDS:
+                raise ArgumentTypeError(f"Settings has no {name!r}; it has {', '.join(self._FIELDS)}")
+        for name, (default, kind, least, most) in self._FIELDS.items():
+            object.__setattr__(self, name, _checked(name, values.get(name, default), kind, least, most))
+        if self.overlap_switch > self.overlap_continue:
+            raise SettingsError(
+                f"overlap_switch must not exceed overlap_continue, got {self.overlap_switch} and {self.overlap_continue}")
+
+    @classmethod
+    def minimal(cls) -> Settings:
+        """The least text that covers the query: the default."""
+        return cls()
+
+    @classmethod
+    def thorough(cls) -> Settings:
+        """The most evidence for the budget: whole blocks by score, pruned only where the whole does not fit."""
+        return cls(whole_blocks=True, max_candidates=100)
+
+    def replace(self, **changes: float) -> Settings:
+        """A copy with some values changed."""
+        return Settings(**{**self.as_dict(), **changes})
+
+    def as_dict(self) -> dict[str, float]:
+        """Name to value, in a fixed order."""
+        return {name: getattr(self, name) for name in self._FIELDS}
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Settings is frozen; use settings.replace({name}=...)")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("Settings is frozen")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Settings) and self.as_dict() == other.as_dict()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.as_dict().values()))
+
+    def __repr__(self) -> str:
+        changed = [f"{name}={getattr(self, name)!r}" for name, (default, *_) in self._FIELDS.items()
+                   if getattr(self, name) != default]
+        return f"Settings({', '.join(changed)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.as_dict(),)
+
+
+def _restored(values: dict[str, float]) -> Settings:
+    return Settings(**values)
+
+
+def _checked(name: str, value: Any, kind: type, least: float, most: float) -> float:
+    """The value in its type, or an error that says what is accepted."""
+    is_number = isinstance(value, (int, float)) and (isinstance(value, bool) == (kind is bool))
+    if not is_number or (kind is int and not isinstance(value, int)):
+        raise ArgumentTypeError(f"{name} must be {kind.__name__}, got {type(value).__name__}: {value!r:.80}")
+    if not least <= value <= most:
+        raise SettingsError(f"{name} must be {least} to {most}, got {value!r}")
+    converted: float = kind(value)
+    return converted

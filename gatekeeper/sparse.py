@@ -1,0 +1,221 @@
+"""Sparse recall: BM25 over idf mass, exact match and recency; after a switch, only blocks with a content word."""
+
+from __future__ import annotations
+
+from array import array
+
+from gatekeeper.anchor import WINDOW, Query, fold
+from gatekeeper.block import SWITCH, Anchor, Candidate
+from gatekeeper.corpus import ASSISTANT, USER, Corpus
+from gatekeeper.errors import ArgumentValueError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+    from scipy.sparse import csc_array, csr_array, sparray, spmatrix
+
+
+class QueryArrays:
+    """A(q) as the kernels take it: ids, idf, the postings of searched anchors, and the whole idf mass."""
+
+    __slots__ = ("extra_postings", "idf", "idf_mass", "term_ids")
+
+    def __init__(self, anchors: Sequence[Anchor]) -> None:
+        self.extra_postings = [anchor.postings for anchor in anchors if anchor.is_searched]
+        self.term_ids = array("i")
+        n_searched = 0
+        for anchor in anchors:
+            n_searched += anchor.is_searched
+            self.term_ids.append(-1 - n_searched if anchor.is_searched else anchor.term_id)
+        self.idf = array("d", [anchor.idf for anchor in anchors])
+        self.idf_mass = 0.0
+        for idf in self.idf:
+            self.idf_mass += idf
+
+
+def recall(corpus: Corpus, query: Query, anchors: Sequence[Anchor], action: str) -> list[Candidate]:
+    """The best blocks that share an anchor with the query, best first, ties to the newer turn."""
+    arrays = QueryArrays(anchors)
+    if arrays.idf_mass == 0.0:
+        return []
+    allowed = content_word_turns(corpus, query) if action == SWITCH else None
+    settings = corpus.settings
+    while True:
+        candidates = score_blocks(corpus, arrays, settings.max_candidates, allowed)
+        if allowed is None:
+            return candidates
+        false_hits = [c.turn_id for c in candidates if not holds_content_word(corpus, query, c.turn_id)]
+        if not false_hits:
+            return candidates
+        allowed = array("i", sorted(set(allowed) - set(false_hits)))
+
+
+def score_blocks(
+    corpus: Corpus, arrays: QueryArrays, max_blocks: int, allowed: array[int] | None = None
+) -> list[Candidate]:
+    """Score the blocks that share an anchor: score = 1.5 lex(user) + 0.7 lex(assistant) + 1.0 exact + 0.2 recency."""
+    settings = corpus.settings
+    n_turns = corpus.matrix.n_turns
+    turns, scores, lex_user, lex_assistant, exact = corpus.matrix.top(
+        arrays.term_ids, arrays.idf, idf_mass=arrays.idf_mass, k=max_blocks, k1=settings.k1, b=settings.b,
+        weight_user=settings.weight_user, weight_assistant=settings.weight_assistant,
+        weight_exact=settings.weight_exact, weight_recency=settings.weight_recency,
+        recency_window=settings.recency_window, extra_postings=arrays.extra_postings, allowed=allowed,
+    )  # fmt: skip
+    return [
+        Candidate(
+            turn,
+            scores[i],
+            lex_user[i],
+            lex_assistant[i],
+            float(exact[i]),
+            max(0.0, 1.0 - (n_turns - turn) / settings.recency_window),
+        )
+        for i, turn in enumerate(turns)
+    ]
+
+
+# --- content words
+
+
+def content_words(query: Query) -> tuple[str, ...]:
+    """The query's content words: words of alphabetic scripts, versions, 4-character windows of CJK runs."""
+    latin = [query.vocabulary.text(i) for i in query.latin_content_words()]
+    return (*latin, *_windows(query))
+
+
+def _windows(query: Query) -> list[str]:
+    text = query.vocabulary.text
+    return [text(first) + text(last)[-1] for first, last in query.cjk_windows()]
+
+
+def content_word_turns(corpus: Corpus, query: Query) -> array[int] | None:
+    """Turns that may hold a content word of the query, ascending; None when the query has none to filter by.
+
+    CJK windows are matched by their two 3-grams here; `holds_content_word` looks at the text itself. When no turn
+    holds any, those pass that hold the 2-gram at the head of one of the query's terms.
+    """
+    groups: list[tuple[int, ...]] = [(i,) for i in query.latin_content_words()]
+    groups += query.cjk_windows()
+    if not groups:
+        return None
+    turns = _turns_with(corpus, query, groups)
+    if not any(holds_content_word(corpus, query, turn, heads=False) for turn in turns):
+        turns = _turns_with(corpus, query, [(i,) for i in query.head_bigrams()])
+    return turns
+
+
+def _turns_with(corpus: Corpus, query: Query, groups: Sequence[tuple[int, ...]]) -> array[int]:
+    ids = corpus.vocabulary.find(query.vocabulary)
+    ends = array("i")
+    terms = array("i")
+    for group in groups:
+        terms.extend(ids[i] for i in group)
+        ends.append(len(terms))
+    return corpus.matrix.turns_with(terms, ends)
+
+
+def holds_content_word(corpus: Corpus, query: Query, turn_id: int, *, heads: bool = True) -> bool:
+    """Whether a turn really holds a content word, or a term's head (heads), whole words or substrings."""
+    words = query.latin_content_words() + (query.head_bigrams() if heads else [])
+    ids = corpus.vocabulary.find(query.vocabulary)
+    if any(ids[i] in corpus.matrix.side_terms(turn_id, side) for i in words for side in (USER, ASSISTANT)):
+        return True
+    block = corpus.block(turn_id)
+    return any(window in fold(text) for window in _windows(query) for text in (block.user, block.assistant))
+
+
+# --- the same scores for any matrix
+
+
+def to_scipy(corpus: Corpus, side: int, layout: str) -> csr_array | csc_array:
+    """One side (USER, ASSISTANT) of the conversation as a sparse matrix turns x terms of float64 counts."""
+    import numpy as np
+    from scipy.sparse import csc_array
+
+    indptr, turns, tf = corpus.matrix.csc(side)
+    shape = (corpus.matrix.n_turns, len(corpus.vocabulary))
+    arrays = (np.frombuffer(tf, np.float64), np.frombuffer(turns, np.int32), np.frombuffer(indptr, np.int32))
+    matrix = csc_array(arrays, shape=shape)
+    return matrix if layout == "csc" else matrix.tocsr()
+
+
+def score_matrix(
+    matrix: sparray | spmatrix,
+    terms: ArrayLike,
+    *,
+    idf: ArrayLike | None = None,
+    k1: float = 1.2,
+    b: float = 0.75,
+    row_lengths: ArrayLike | None = None,
+    average_length: float | None = None,
+    idf_mass: float | None = None,
+) -> NDArray[np.float64]:
+    """BM25 of every row of a CSR or CSC matrix rows x terms of counts, divided by the query's idf mass.
+
+    terms: columns of the query, int[n], distinct. idf: float64[n]; without it ln((N + 1) / (df + 1)) + 1 of the
+    matrix. row_lengths: float64[rows], |x|; without it the row sums. average_length: without it their mean.
+    idf_mass: without it the sum of idf. Returns float64[rows]. The conversation's own scores are these to the bit.
+    Raises ArgumentValueError for another layout, an unsorted or broken index, or a term out of range. O(nnz).
+    """
+    import numpy as np
+    from scipy.sparse import issparse
+
+    from gatekeeper._core import bm25
+
+    if not issparse(matrix) or matrix.format not in ("csr", "csc"):
+        raise ArgumentValueError(f"matrix must be a scipy.sparse CSR or CSC matrix, got {type(matrix).__name__}")
+    n_rows, n_terms = matrix.shape
+    columns = np.ascontiguousarray(terms, np.int64)
+    if columns.ndim != 1 or len(np.unique(columns)) != columns.size or not np.all((columns >= 0) & (columns < n_terms)):
+        raise ArgumentValueError(f"terms must be distinct columns from 0 to {n_terms - 1}, got {terms!r:.80}")
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    indices = np.ascontiguousarray(matrix.indices)
+    indptr = np.ascontiguousarray(matrix.indptr, indices.dtype)
+    counts = np.ascontiguousarray(matrix.data, np.float64)
+    try:
+        bm25.check_indices(indptr, indices, n_terms if matrix.format == "csr" else n_rows)
+    except ValueError as error:
+        raise ArgumentValueError(str(error)) from None
+    weights = np.frombuffer(bm25.idf_of(_df(matrix, columns), n_rows)) if idf is None else _vector("idf", idf, columns.size)
+    lengths = np.asarray(matrix.sum(axis=1), np.float64).ravel() if row_lengths is None else _vector("row_lengths", row_lengths, n_rows)
+    average = float(lengths.mean()) if average_length is None and n_rows else float(average_length or 0.0)
+    mass = _sum_in_order(weights) if idf_mass is None else float(idf_mass)
+    scores = np.zeros(n_rows)
+    if mass <= 0.0:
+        return scores
+    if matrix.format == "csc":
+        bm25.score_csc(indptr, indices, counts, lengths, columns, weights, mass, average, k1, b, scores)
+    else:
+        bm25.score_csr(indptr, indices, counts, lengths, columns, weights, n_terms, mass, average, k1, b, scores)
+    return scores
+
+
+def _sum_in_order(values: NDArray[np.float64]) -> float:
+    """A sum from left to right, as the kernels add; numpy's own adds in pairs."""
+    total = 0.0
+    for value in values:
+        total += float(value)
+    return total
+
+
+def _df(matrix: sparray | spmatrix, columns: NDArray[np.int64]) -> list[int]:
+    held = matrix.tocsc()[:, columns]
+    return [int((held.data[held.indptr[i] : held.indptr[i + 1]] > 0).sum()) for i in range(columns.size)]
+
+
+def _vector(name: str, values: ArrayLike, length: int) -> NDArray[np.float64]:
+    import numpy as np
+
+    vector = np.ascontiguousarray(values, np.float64)
+    if vector.shape != (length,):
+        raise ArgumentValueError(f"{name} must have the shape ({length},), got {vector.shape}")
+    return vector
+
+
+__all__ = ["WINDOW", "content_words", "recall", "score_blocks", "score_matrix", "to_scipy"]

@@ -1,0 +1,89 @@
+"""The topic gate: does a query go on with the active topic or leave it?"""
+
+from __future__ import annotations
+
+from gatekeeper.block import CONTINUE, SWITCH, GateDecision
+from gatekeeper.settings import Settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Container, Mapping, Sequence
+
+# The eight Chinese patterns are those of the design; matched at the head of the text, white space skipped.
+DEICTIC_PATTERNS = (
+    r"^这个", r"^那个", r"^它", r"^这", r"^那",
+    r"^继续", r"^然后呢", r"^还有呢",
+    r"^(?:[Tt]h(?:is|at|ese|ose|ey|em)|[Ii]t|[Ii]ts)\b",
+    r"^(?i:continue|go on|keep going|carry on|and then|then what|what about|how about|what else|same (?:here|for))\b",
+    r"^(?:위 (?:내용|글|질문|방법)|그거|그것|그럼|그러면|그리고|이거|이것|계속)",
+    r"^(?:それ|これ|その|この|続け|では)",
+)  # fmt: skip
+
+
+class _Deictic:
+    """The patterns as one expression, compiled when it is first asked: importing `re` costs milliseconds."""
+
+    def __init__(self) -> None:
+        self.expression: re.Pattern[str] | None = None
+
+    def __call__(self, text: str) -> bool:
+        if self.expression is None:
+            import re
+
+            self.expression = re.compile("|".join(DEICTIC_PATTERNS))
+        return self.expression.match(text.lstrip()) is not None
+
+
+is_deictic = _Deictic()
+
+
+def topic_masses(masses: Sequence[float], window: int) -> tuple[float, float]:
+    """(idf mass that the topic holds, mass that it lacks), from the mass by age of the last turn that held a term.
+
+    masses[a]: terms last seen a turns ago, a = 1 ...; masses[0]: all others. window: turns of the topic that count.
+    """
+    held = 0.0
+    for age in range(1, window + 1):
+        held += masses[age]
+    lacking = masses[0]
+    for age in range(window + 1, len(masses)):
+        lacking += masses[age]
+    return held, lacking
+
+
+def ratios(held: float, lacking: float) -> tuple[float, float]:
+    """(overlap, new_ratio) of the two masses; both 0 for a query without anchors."""
+    total = held + lacking
+    return (held / total, lacking / total) if total > 0.0 else (0.0, 0.0)
+
+
+def gate_action(overlap: float, new_ratio: float, deictic: bool, settings: Settings) -> str:
+    """"continue" or "switch". A query without anchors says nothing of a new topic and continues."""
+    if deictic or overlap > settings.overlap_continue:
+        return CONTINUE
+    if overlap < settings.overlap_switch and new_ratio > settings.new_ratio_switch:
+        return SWITCH
+    return CONTINUE
+
+
+def gate_topic(
+    query: str, query_anchors: Mapping[str, float], topic_anchors: Container[str], *, settings: Settings | None = None
+) -> GateDecision:
+    """Decide whether `query` goes on with a topic.
+
+    query_anchors: the query's anchors with their idf, as `extract_anchors` gives them; topic_anchors: what the
+    topic's turns hold. Formulas: overlap and new_ratio of docs/algorithm.md.
+    """
+    held = lacking = 0.0
+    new_anchors = []
+    for anchor, idf in query_anchors.items():
+        if anchor in topic_anchors:
+            held += idf
+        else:
+            lacking += idf
+            new_anchors.append(anchor)
+    overlap, new_ratio = ratios(held, lacking)
+    deictic = is_deictic(query)
+    action = gate_action(overlap, new_ratio, deictic, settings or Settings())
+    return GateDecision(action, overlap, new_ratio, deictic, tuple(new_anchors))
