@@ -36,3 +36,24 @@ cdef inline void int_free(IntBuffer *buffer) noexcept nogil:
     free(buffer.data)
     buffer.data = NULL
     buffer.size = buffer.capacity = 0
+
+
+cdef struct DoubleBuffer:
+    double *data
+    Py_ssize_t size
+    Py_ssize_t capacity
+
+
+cdef inline int double_push(DoubleBuffer *buffer, double value) noexcept nogil:
+    cdef Py_ssize_t capacity
+    cdef double *data
+    if buffer.size == buffer.capacity:
+        capacity = 2 * buffer.capacity if buffer.capacity > 0 else 64
+        data = <double *> realloc(buffer.data, capacity * sizeof(double))
+        if data == NULL:
+            return -1
+        buffer.data = data
+        buffer.capacity = capacity
+    buffer.data[buffer.size] = value
+    buffer.size += 1
+    return 0

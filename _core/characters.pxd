@@ -8,6 +8,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 cdef extern from "Python.h" nogil:
     bint Py_UNICODE_ISALNUM(uint32_t)
+    bint Py_UNICODE_ISDECIMAL(uint32_t)
     bint Py_UNICODE_ISUPPER(uint32_t)
     uint32_t Py_UNICODE_TOLOWER(uint32_t)
 
@@ -46,7 +47,9 @@ cdef inline uint32_t class_of(const Characters *characters, uint32_t c) noexcept
         return CJK
     if not Py_UNICODE_ISALNUM(c):
         return OTHER
-    return UPPER if Py_UNICODE_ISUPPER(c) else LETTER
+    if Py_UNICODE_ISUPPER(c):
+        return UPPER
+    return DIGIT if Py_UNICODE_ISDECIMAL(c) else LETTER
 
 
 cdef inline uint32_t folded(const Characters *characters, uint32_t c) noexcept nogil:

@@ -59,8 +59,8 @@ cdef inline double fifth_root(double x) noexcept nogil:
     frexp(x, &exponent)
     cdef double r = ldexp(1.0, (exponent + 4) // 5)
     cdef double r4
-    cdef int step
-    for step in range(9):
+    cdef int _step
+    for _step in range(9):
         r4 = r * r * r * r
-        r = (4.0 * r + x / r4) / 5.0
+        r += (x / r4 - r) / 5.0
     return r

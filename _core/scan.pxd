@@ -148,9 +148,11 @@ cdef inline bint touches_apostrophe(
     const Words *words, const char_t *s, Py_ssize_t n, Py_ssize_t start, Py_ssize_t end
 ) noexcept nogil:
     """Whether s[start:end] is cut off from a word by an apostrophe: the T of DON'T, the O of O'Brien."""
-    if start >= 2 and is_apostrophe(s[start - 1]) and in_word(class_of(&words.characters, s[start - 2])):
+    if (start >= 2 and is_apostrophe(folded(&words.characters, s[start - 1]))
+            and in_word(class_of(&words.characters, s[start - 2]))):
         return True
-    return end + 1 < n and is_apostrophe(s[end]) and in_word(class_of(&words.characters, s[end + 1]))
+    return (end + 1 < n and is_apostrophe(folded(&words.characters, s[end]))
+            and in_word(class_of(&words.characters, s[end + 1])))
 
 
 cdef inline bint is_name_letter(
@@ -457,13 +459,13 @@ cdef inline Py_ssize_t phrase_end(
     const Words *words, const char_t *s, Py_ssize_t n, Py_ssize_t start
 ) noexcept nogil:
     """The index of the quote that closes the phrase opened at `start`, or -1."""
-    cdef uint32_t closer = closing_quote(s[start])
+    cdef uint32_t closer = closing_quote(folded(&words.characters, s[start]))
     cdef Py_ssize_t limit = min(n, start + MAX_PHRASE + 2)
     cdef Py_ssize_t i
     for i in range(start + 1, limit):
         if s[i] == 0x0A:
             return -1
-        if s[i] == closer and not (
+        if folded(&words.characters, s[i]) == closer and not (
             is_apostrophe(closer) and i + 1 < n and in_word(class_of(&words.characters, s[i + 1]))
         ):
             return i
@@ -475,7 +477,7 @@ cdef inline void scan_phrase(
 ) noexcept nogil:
     """Emit the phrase that the quote at `start` opens: folded, trimmed, white space collapsed."""
     cdef const Words *words = scanner.words
-    cdef Py_ssize_t *last_end = symmetric_quote_end(scanner, s[start])
+    cdef Py_ssize_t *last_end = symmetric_quote_end(scanner, folded(&words.characters, s[start]))
     cdef Py_ssize_t i, end
     cdef uint32_t length = 0, n_characters = 0, character_class
     cdef bint has_space = False, has_content = False
@@ -521,7 +523,7 @@ cdef inline int scan(Scanner *scanner, const char_t *s, Py_ssize_t n) noexcept n
         else:
             if character_class == QUOTE:
                 scan_phrase(scanner, s, n, i)
-            elif s[i] == 0x2E and scan_dot_net(scanner, s, n, i):
+            elif folded(&words.characters, s[i]) == 0x2E and scan_dot_net(scanner, s, n, i):
                 i += 3
             i += 1
     while scanner.sentence < scanner.n_sentences:

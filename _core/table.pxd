@@ -118,10 +118,15 @@ cdef inline void table_free(TermTable *table) noexcept nogil:
     memset(table, 0, sizeof(TermTable))
 
 
+cdef inline uint16_t stored_length(const uint8_t *stored) noexcept nogil:
+    """The length in front of a stored text, which stands at any address, odd ones too."""
+    cdef uint16_t length
+    memcpy(&length, stored, 2)
+    return length
+
+
 cdef inline bint same_text(const uint8_t *stored, const uint8_t *text, uint32_t length) noexcept nogil:
-    cdef uint16_t stored_length
-    memcpy(&stored_length, stored, 2)
-    return stored_length == length and memcmp(stored + 2, text, length) == 0
+    return stored_length(stored) == length and memcmp(stored + 2, text, length) == 0
 
 
 cdef inline int32_t table_find(
@@ -135,12 +140,12 @@ cdef inline int32_t table_find(
     cdef Slot *slot
     while True:
         slot = &bucket.slots[i]
+        if slot.key == EMPTY:
+            return -1
         if slot.key == key and (
             is_packed(key) or same_text(entry_of(table, slot.term_id).text, text, length)
         ):
             return slot.term_id
-        if slot.key == EMPTY:
-            return -1
         i = (i + 1) & mask
 
 

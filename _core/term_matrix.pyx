@@ -4,12 +4,13 @@ Rows are turns, each with two sides, user and assistant. Nothing is rebuilt when
 average lengths enter when a query is scored.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memset
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdlib cimport calloc, free, malloc, qsort
+from libc.string cimport memcpy, memset
 
 from cpython cimport array
 
+from _core.buffers cimport DoubleBuffer, IntBuffer, double_push, int_free, int_push
 from _core.csr cimport inverse_document_frequency, length_norm, saturated
 from _core.postings cimport (
     MAX_TF,
@@ -49,7 +50,6 @@ cdef enum:
 
 cdef array.array INTS = array.array("i")
 cdef array.array DOUBLES = array.array("d")
-cdef array.array WORDS = array.array("Q")
 
 
 cdef struct QueryTerm:
@@ -158,8 +158,30 @@ cdef Py_ssize_t best_rows(
     return n_found
 
 
+cdef inline int32_t first_new_term(int32_t n_terms, const int32_t *tokens, Py_ssize_t n) noexcept nogil:
+    """The terms that there are with a turn's tokens, when there were n_terms before it."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        n_terms = max(n_terms, tokens[i] + 1)
+    return n_terms
+
+
 cdef array.array ints(Py_ssize_t n):
     return array.clone(INTS, n, zero=False)
+
+
+cdef array.array as_array(const IntBuffer *buffer):
+    cdef array.array copy = ints(buffer.size)
+    if buffer.size:
+        memcpy(copy.data.as_ints, buffer.data, buffer.size * sizeof(int32_t))
+    return copy
+
+
+cdef array.array as_double_array(const DoubleBuffer *buffer):
+    cdef array.array copy = array.clone(DOUBLES, buffer.size, zero=False)
+    if buffer.size:
+        memcpy(copy.data.as_doubles, buffer.data, buffer.size * sizeof(double))
+    return copy
 
 
 cdef class TermMatrix:
@@ -248,7 +270,8 @@ cdef class TermMatrix:
         rows.rows[turn] = row
         rows.lengths[turn].user = n_tokens[0]
         rows.lengths[turn].assistant = n_tokens[1]
-        rows.first_new_term[turn] = self.vocabulary.table.n_terms
+        rows.first_new_term[turn] = first_new_term(
+            rows.first_new_term[turn - 1] if turn > 0 else 0, tokens, n_tokens[0] + n_tokens[1])
         rows.total_user += n_tokens[0]
         rows.total_assistant += n_tokens[1]
         rows.n += 1
@@ -373,7 +396,6 @@ cdef class TermMatrix:
         """Distinct term ids of one side (0 user, 1 assistant) in order of first occurrence: int32[n]."""
         if not 0 <= turn < self.rows.n or self.rows.rows[turn] == NULL:
             return ints(0)
-        row = self.rows.rows[turn]
         ids = [tokens_of(self.rows.rows[turn], side)[i] for i in range(self.rows.rows[turn].n_tokens[side])]
         return array.array("i", dict.fromkeys(ids))
 
@@ -512,6 +534,15 @@ cdef class TermMatrix:
         free(extra)
         return tf_user, tf_assistant, user, assistant
 
+    def holds_any(self, int64_t turn, const int32_t[::1] term_ids not None):
+        """Whether a turn holds at least one of the terms; ids below 0 are held by none."""
+        cdef Py_ssize_t i
+        for i in range(term_ids.shape[0]):
+            if 0 <= term_ids[i] < self.postings.n_terms and position_of(
+                    term_of(&self.postings, term_ids[i]), <uint32_t> turn) >= 0:
+                return True
+        return False
+
     def turns_with(self, const int32_t[::1] term_ids not None, const int32_t[::1] group_ends not None):
         """Turns that hold every term of at least one group: int32[n] ascending.
 
@@ -563,10 +594,10 @@ cdef class TermMatrix:
                       const double[::1] idf not None):
         """The sentences of `turns` that hold a term of the query.
 
-        Returns arrays of one entry a sentence, in order of turns, sides and sentences: position in `turns`, side
-        (0 user, 1 assistant), sentence, its first and its last character + 1, all int32[n]; the idf mass of
-        the distinct terms it holds, float64[n]; and which terms those are, uint64[n * words], words =
-        ceil(len(term_ids) / 64), bit i % 64 of word i // 64 for term_ids[i]. O(tokens of the turns).
+        Returns (position in `turns`, side (0 user, 1 assistant), sentence, its first character, its last + 1:
+        int32[n]; idf mass of the distinct terms it holds: float64[n]; ends: int32[n]; held: int32[ends[-1]]), one
+        entry a sentence in order of turns, sides and sentences; held[ends[i - 1]:ends[i]] are the indexes into
+        term_ids of what sentence i holds, ascending. O(tokens of the turns).
         """
         return hits_of(self, turns, term_ids, idf)
 
@@ -641,6 +672,33 @@ cdef inline int32_t query_position(const TermSlot *slots, uint32_t mask, int32_t
     return -1
 
 
+cdef struct HitColumns:
+    IntBuffer position
+    IntBuffer side
+    IntBuffer sentence
+    IntBuffer start
+    IntBuffer end
+    IntBuffer held_end
+    IntBuffer held
+    DoubleBuffer mass
+
+
+cdef int by_value(const void *a, const void *b) noexcept nogil:
+    return (<const int32_t *> a)[0] - (<const int32_t *> b)[0]
+
+
+cdef Py_ssize_t sort_distinct(int32_t *values, Py_ssize_t n) noexcept nogil:
+    """Sort in place and drop repetitions; how many are left."""
+    cdef Py_ssize_t i, kept = 1
+    if n > 1:
+        qsort(values, n, sizeof(int32_t), by_value)
+    for i in range(1, n):
+        if values[i] != values[kept - 1]:
+            values[kept] = values[i]
+            kept += 1
+    return kept
+
+
 cdef TermSlot *position_table(const int32_t[::1] term_ids, uint32_t *mask) noexcept nogil:
     cdef Py_ssize_t n_slots = 16, n = term_ids.shape[0], j
     cdef uint32_t i
@@ -664,44 +722,62 @@ cdef TermSlot *position_table(const int32_t[::1] term_ids, uint32_t *mask) noexc
     return slots
 
 
-cdef tuple hits_of(TermMatrix matrix, const int32_t[::1] turns, const int32_t[::1] term_ids, const double[::1] idf):
-    cdef Py_ssize_t n_words = (term_ids.shape[0] + 63) // 64, p, s, w, n_rows = 0
-    cdef list sentences = [], masses = []
-    cdef array.array bits = array.clone(WORDS, n_words, zero=True)
-    cdef array.array masks = array.clone(WORDS, 0, zero=False)
-    cdef uint32_t mask = 0
-    cdef TermSlot *slots = position_table(term_ids, &mask)
-    cdef Row *row
-    cdef int side
-    cdef int32_t token, position, start
-    cdef bint hit
+cdef int push_hits(
+    Row *row, int side, const TermSlot *slots, uint32_t mask, const double *idf, int32_t position, HitColumns *hits
+) noexcept nogil:
+    """Append the hits of one side of a row, the candidate at `position`."""
+    cdef int32_t token = 0, start = 0, s, held
+    cdef Py_ssize_t first, i
     cdef double mass
-    if slots == NULL:
-        raise MemoryError
+    for s in range(row.n_sentences[side]):
+        first = hits.held.size
+        while token < token_ends_of(row, side)[s]:
+            held = query_position(slots, mask, tokens_of(row, side)[token])
+            token += 1
+            if held >= 0 and int_push(&hits.held, held) < 0:
+                return -1
+        if hits.held.size > first:
+            hits.held.size = first + sort_distinct(hits.held.data + first, hits.held.size - first)
+            mass = 0.0
+            for i in range(first, hits.held.size):
+                mass += idf[hits.held.data[i]]
+            if (int_push(&hits.position, position) < 0 or int_push(&hits.side, side) < 0
+                    or int_push(&hits.sentence, s) < 0 or int_push(&hits.start, start) < 0
+                    or int_push(&hits.end, char_ends_of(row, side)[s]) < 0
+                    or int_push(&hits.held_end, <int32_t> hits.held.size) < 0
+                    or double_push(&hits.mass, mass) < 0):
+                return -1
+        start = char_ends_of(row, side)[s]
+    return 0
+
+
+cdef tuple hits_of(TermMatrix matrix, const int32_t[::1] turns, const int32_t[::1] term_ids, const double[::1] idf):
+    cdef HitColumns hits
+    cdef uint32_t mask = 0
+    cdef Py_ssize_t p
+    cdef int side
+    cdef Row *row
+    cdef TermSlot *slots = position_table(term_ids, &mask)
+    memset(&hits, 0, sizeof(hits))
     try:
+        if slots == NULL:
+            raise MemoryError
         for p in range(turns.shape[0]):
             row = matrix.row_at(turns[p])
             for side in range(2):
-                token = start = 0
-                for s in range(row.n_sentences[side]):
-                    hit = False
-                    while token < token_ends_of(row, side)[s]:
-                        position = query_position(slots, mask, tokens_of(row, side)[token])
-                        token += 1
-                        if position >= 0:
-                            hit = True
-                            bits.data.as_ulonglongs[position // 64] |= <uint64_t> 1 << (position % 64)
-                    if hit:
-                        mass = 0.0
-                        for w in range(term_ids.shape[0]):
-                            if (bits.data.as_ulonglongs[w // 64] >> (w % 64)) & 1:
-                                mass += idf[w]
-                        sentences.append((p, side, s, start, char_ends_of(row, side)[s]))
-                        masses.append(mass)
-                        array.extend(masks, bits)
-                        memset(bits.data.as_ulonglongs, 0, n_words * sizeof(uint64_t))
-                    start = char_ends_of(row, side)[s]
+                if term_ids.shape[0] and push_hits(
+                        row, side, slots, mask, &idf[0], <int32_t> p, &hits) < 0:
+                    raise MemoryError
+        return (
+            as_array(&hits.position), as_array(&hits.side), as_array(&hits.sentence), as_array(&hits.start),
+            as_array(&hits.end), as_double_array(&hits.mass), as_array(&hits.held_end), as_array(&hits.held))
     finally:
         free(slots)
-    columns = [array.array("i", column) for column in zip(*sentences)] if sentences else [ints(0)] * 5
-    return (*columns, array.array("d", masses), masks)
+        int_free(&hits.position)
+        int_free(&hits.side)
+        int_free(&hits.sentence)
+        int_free(&hits.start)
+        int_free(&hits.end)
+        int_free(&hits.held_end)
+        int_free(&hits.held)
+        free(hits.mass.data)

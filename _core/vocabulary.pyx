@@ -1,6 +1,7 @@
 """Text to term ids: the lexicon, the term table, and the scanner that reads the `str` buffer.
 
-The only kernel that sees `str`. It decides nothing: what counts as a stop word or a function character comes in with the `Lexicon`.
+The only kernel that sees `str`. It decides nothing: what counts as a stop word or a function character comes in
+with the `Lexicon`.
 """
 
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_KIND
@@ -18,13 +19,12 @@ from _core.characters cimport (
     DIGIT,
     LETTER,
     MARK,
-    OTHER,
     QUOTE,
     SPACE,
     UNDERSCORE,
     UPPER,
-    Characters,
     Py_UNICODE_ISALNUM,
+    Py_UNICODE_ISDECIMAL,
     Py_UNICODE_ISUPPER,
     Py_UNICODE_TOLOWER,
     char_t,
@@ -34,10 +34,12 @@ from _core.characters cimport (
 from _core.scan cimport MAX_ENTRY, EntrySpan, LexiconEntry, Scanner, key_of_text, scan, text_key
 from _core.sentences cimport find_sentences
 from _core.table cimport (
+    REMOVED,
     Entry,
     entry_of,
     is_cjk_key,
     is_packed,
+    stored_length,
     table_add,
     table_find,
     table_free,
@@ -48,7 +50,6 @@ from _core.table cimport (
 import array
 
 cdef extern from "Python.h" nogil:
-    bint Py_UNICODE_ISDECIMAL(uint32_t)
     bint Py_UNICODE_ISSPACE(uint32_t)
 
 cdef enum:
@@ -113,7 +114,7 @@ cdef class Lexicon:
         self.words.pair_bits = self.pair_bits
 
     cdef fill_characters(self, marks):
-        cdef uint32_t c
+        cdef uint32_t c, first, last
         for c in range(65536):
             self.folds[c] = <uint16_t> min(Py_UNICODE_TOLOWER(c), <uint32_t> 0xFFFF)
             if Py_UNICODE_ISALNUM(c):
@@ -132,7 +133,7 @@ cdef class Lexicon:
                 if self.classes[c] == LETTER:
                     self.classes[c] = CJK
         self.classes[0x5F] = self.classes[0xFF3F] = UNDERSCORE
-        for character in "\"'`“‘「『《":
+        for character in "\"'`＂＇｀“‘「『《":
             self.classes[<uint16_t> ord(character)] = QUOTE
 
     cdef fill_folds(self, str traditional, str simplified):
@@ -310,7 +311,7 @@ cdef class Vocabulary:
         """
         cdef array.array flags = array.clone(BYTE_TEMPLATE, self.table.n_terms, zero=True)
         cdef Py_ssize_t i
-        for i in range(self.stream.size):
+        for i in range(self.stream_origins.size):
             flags.data.as_uchars[self.stream.data[i]] |= <uint8_t> self.stream_origins.data[i]
         for i in range(self.table.n_terms):
             if is_cjk_key(entry_of(&self.table, <int32_t> i).key):
@@ -330,7 +331,7 @@ cdef class Vocabulary:
             return "".join([chr(c) for c in points if c])
         if is_packed(entry.key):
             return entry.key.to_bytes(8, "little").rstrip(b"\0").decode("ascii")
-        length = (<uint16_t *> entry.text)[0]
+        length = stored_length(entry.text)
         data = entry.text[2:2 + length]
         return data.decode("utf-8", "surrogatepass")
 
@@ -352,7 +353,10 @@ cdef class Vocabulary:
         cdef uint16_t length
         for i in range(other.table.n_terms):
             entry = entry_of(&other.table, i)
-            length = (<uint16_t *> entry.text)[0] if entry.text != NULL else 0
+            if entry.key <= REMOVED:
+                ids.data.as_ints[i] = -1
+                continue
+            length = stored_length(entry.text) if entry.text != NULL else 0
             ids.data.as_ints[i] = table_find(
                 &self.table, entry.key, entry.text + 2 if entry.text != NULL else NULL, length)
         return ids

@@ -10,6 +10,7 @@ except ModuleNotFoundError as error:
         ) from error
     raise
 
+from gatekeeper.batch import select_many
 from gatekeeper.block import Block, GateDecision
 from gatekeeper.constraints import Constraints
 from gatekeeper.errors import (
@@ -17,6 +18,7 @@ from gatekeeper.errors import (
     ArgumentValueError,
     BudgetError,
     ChatFileError,
+    ConversationError,
     GatekeeperError,
     SettingsError,
     TurnError,
@@ -36,6 +38,7 @@ __all__ = [
     "ChatFileError",
     "Constraints",
     "ContextGatekeeper",
+    "ConversationError",
     "GateDecision",
     "GatekeeperError",
     "Settings",
@@ -44,4 +47,5 @@ __all__ = [
     "estimate_tokens",
     "extract_anchors",
     "gate_topic",
+    "select_many",
 ]

@@ -14,7 +14,6 @@ FROM_WORD = 1
 FROM_PHRASE = 2
 IS_NGRAM = 4
 FALLBACK_CHARACTERS = 20
-WINDOW = 4  # characters of a CJK content word
 
 
 def _compile_lexicon() -> Lexicon:
@@ -98,10 +97,13 @@ class Query:
 
     def _ngrams(self, length: int) -> dict[int, int]:
         """Start in the text to id, for the n-grams of one length."""
-        ngrams = {}
+        ngrams: dict[int, int] = {}
+        folded = fold(self.text)
         for start, term in zip(self.vocabulary.token_starts(), self.vocabulary.token_ids(), strict=True):
-            if self.origins[term] & IS_NGRAM and len(self.vocabulary.text(term)) == length:
-                ngrams.setdefault(start, term)
+            if self.origins[term] & IS_NGRAM:
+                text = self.vocabulary.text(term)
+                if len(text) == length and folded[start] == text[0]:  # a quoted phrase begins at its quote
+                    ngrams[start] = term
         return ngrams
 
     def _neighbours(self, length: int) -> list[tuple[int, int, int]]:

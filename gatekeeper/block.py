@@ -5,9 +5,14 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Protocol
 
-    from gatekeeper._core.vocabulary import Vocabulary
     from gatekeeper.anchor import Query
+
+    class Texts(Protocol):
+        """What spells a term: a `Vocabulary`, or a stand-in that holds one text."""
+
+        def text(self, term_id: int, /) -> str: ...
 
 CONTINUE = "continue"
 SWITCH = "switch"
@@ -49,7 +54,7 @@ class Anchor:
     __slots__ = ("_local_id", "_vocabulary", "df", "idf", "inherited", "is_ngram", "is_searched", "last_turn",
                  "postings", "term_id")
 
-    def __init__(self, vocabulary: Vocabulary, local_id: int, term_id: int, df: int, idf: float, last_turn: int,
+    def __init__(self, vocabulary: Texts, local_id: int, term_id: int, df: int, idf: float, last_turn: int,
                  is_ngram: bool, inherited: bool = False) -> None:
         self._vocabulary = vocabulary
         self._local_id = local_id
@@ -81,9 +86,12 @@ def spelled_id(text: str) -> int:
 
 
 def text_of_spelled_id(anchor_id: int) -> str:
-    """The text that `spelled_id` made this id from."""
+    """The text that `spelled_id` made this id from. IndexError for a number that it does not make."""
     number = anchor_id - (1 << 32)
-    return number.to_bytes((number.bit_length() + 7) // 8, "big")[1:].decode("utf-8", "surrogatepass")
+    spelling = number.to_bytes((number.bit_length() + 7) // 8, "big")
+    if spelling[:1] != b"\1":
+        raise IndexError("it spells no text")
+    return spelling[1:].decode("utf-8", "surrogatepass")
 
 
 class GateDecision:
@@ -119,7 +127,8 @@ class Candidate:
     """A block that recall let through, with the parts of its score and, once pruned, what is left of it.
 
     kept: for each side the kept sentences as (first, last + 1) character offsets. covers: the query's anchors that
-    the kept text holds, bit i for anchor i; holds: those that the whole block holds. cost: tokens of the block as it stands in the prompt.
+    the kept text holds, bit i for anchor i; holds: those that the whole block holds. cost: tokens of the block as
+    it stands in the prompt.
     """
 
     __slots__ = ("assistant", "cost", "covers", "exact", "holds", "kept", "lex_assistant", "lex_user", "recency",

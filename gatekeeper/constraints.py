@@ -73,7 +73,7 @@ class Constraints(MutableMapping[str, str]):
         require_text(f"constraint {key!r}", value)
         if key == FORBIDDEN:
             raise ArgumentValueError("forbidden is a list: use constraints.forbid(item)")
-        if not key.strip() or ":" in key or len(key.splitlines()) != 1:
+        if not key.strip() or ":" in key or key.splitlines() != [key]:
             raise ArgumentValueError(f"a key has no line break and no colon and is not blank, got {key!r}")
         self._values[key] = value
 
@@ -99,7 +99,7 @@ class Constraints(MutableMapping[str, str]):
         """The head of the prompt, "" without constraints: the same bytes while nothing changes."""
         if not self:
             return ""
-        lines = [f"{key}: {escape(value)}\n" for key, value in self.items() if key != FORBIDDEN]
+        lines = [f"{escape(key)}: {escape(value)}\n" for key, value in self.items() if key != FORBIDDEN]
         forbidden = [f"forbidden: {escape(item)}\n" for item in self._forbidden]
         n_first = sum(key in self._values for key in ("language", "style"))
         return "[constraints]\n" + "".join(lines[:n_first] + forbidden + lines[n_first:])

@@ -6,6 +6,7 @@ GatekeeperError
 │   ├── BudgetError                   the token budget is not a positive whole number
 │   └── SettingsError                 a setting out of range
 ├── TurnError           (IndexError)  no such turn
+├── ConversationError                 one conversation of many failed; it has the index and the cause
 └── ChatFileError       (ValueError)  a chat file that cannot be read
 """
 
@@ -34,6 +35,16 @@ class SettingsError(ArgumentValueError):
 
 class TurnError(GatekeeperError, IndexError):
     """No turn has this number."""
+
+
+class ConversationError(GatekeeperError):
+    """One conversation of many failed. index: which one, from 0; cause: the exception it failed with."""
+
+    def __init__(self, index: int, cause: Exception) -> None:
+        super().__init__(f"conversation {index}: {type(cause).__name__}: {cause}")
+        self.index = index
+        self.cause = cause
+        self.__cause__ = cause
 
 
 class ChatFileError(GatekeeperError, ValueError):

@@ -17,7 +17,7 @@ from gatekeeper.errors import (
     require_whole_number,
 )
 from gatekeeper.prompt import render_block, render_prompt
-from gatekeeper.pruning import prune
+from gatekeeper.pruning import bits_of, prune
 from gatekeeper.selector import cover_minimum, fill_budget, is_empty
 from gatekeeper.settings import Settings
 from gatekeeper.sparse import recall, to_scipy
@@ -70,21 +70,23 @@ class ContextGatekeeper:
         """
         require_text("user_text", user_text)
         require_text("assistant_text", assistant_text)
-        with self._lock:
-            turn_id = self._corpus.append(((user_text, assistant_text),))[0]
-            self._warn_over_budget(turn_id)
-        return turn_id
+        return self._append([(user_text, assistant_text)])[0]
 
     def add_turns(self, turns: Iterable[tuple[str, str]]) -> range:
         """Add turns (user, assistant) in order and return their ids: the same as adding them one by one.
 
         All are checked before the first is added.
         """
-        checked = [_checked_turn(position, turn) for position, turn in enumerate(turns)]
+        return self._append([_checked_turn(position, turn) for position, turn in enumerate(turns)])
+
+    def _append(self, turns: list[tuple[str, str]]) -> range:
+        """Count first: a counter that fails leaves the conversation as it was."""
         with self._lock:
-            turn_ids = self._corpus.append(checked)
-            for turn_id in turn_ids:
-                self._warn_over_budget(turn_id)
+            over_budget = [self._tokens_over_budget(*turn) for turn in turns]
+            turn_ids = self._corpus.append(turns)
+            for turn_id, n_tokens in zip(turn_ids, over_budget, strict=True):
+                if n_tokens:
+                    _warn("turn %d has %d tokens, the budget is %d: it is kept", turn_id, n_tokens, self.token_budget)
         return turn_ids
 
     def forget(self, turn_id: int) -> None:
@@ -161,8 +163,8 @@ class ContextGatekeeper:
         anchors = corpus.weigh(query)
         gate = corpus.gate(query, anchors)
         if gate.action == CONTINUE and (gate.deictic or not any(anchor.df for anchor in anchors)):
-            own = {anchor.covered_id for anchor in anchors}
-            anchors += [anchor for anchor in corpus.inherited() if anchor.covered_id not in own]
+            own = {anchor.text for anchor in anchors}
+            anchors += [anchor for anchor in corpus.inherited() if anchor.text not in own]
         candidates = recall(corpus, query, anchors, gate.action)
         prune(corpus, candidates, anchors)
         return Selection(query, gate, anchors, candidates)
@@ -212,14 +214,12 @@ class ContextGatekeeper:
             raise ArgumentValueError(f"count_tokens must return a whole number from 0 up, got {n_tokens!r:.80}")
         return n_tokens
 
-    def _warn_over_budget(self, turn_id: int) -> None:
-        block = self._corpus.block(turn_id)
-        n_characters = len(block.user) + len(block.assistant)
-        if MAX_TOKENS_PER_CHARACTER * n_characters <= self.token_budget:
-            return
-        n_tokens = self._count(block.user) + self._count(block.assistant)
-        if n_tokens > self.token_budget:
-            _warn("turn %d has %d tokens, the budget is %d: it is kept", turn_id, n_tokens, self.token_budget)
+    def _tokens_over_budget(self, user_text: str, assistant_text: str) -> int:
+        """The tokens of a turn that alone exceeds the budget, 0 for one that does not."""
+        if MAX_TOKENS_PER_CHARACTER * (len(user_text) + len(assistant_text)) <= self.token_budget:
+            return 0
+        n_tokens = self._count(user_text) + self._count(assistant_text)
+        return n_tokens if n_tokens > self.token_budget else 0
 
     # --- reading
 
@@ -263,7 +263,7 @@ class ContextGatekeeper:
 
 def covered_ids(anchors: list[Anchor], mask: int) -> list[int]:
     """The ids of the anchors whose bits are set, in the order of the query."""
-    return [anchor.covered_id for bit, anchor in enumerate(anchors) if mask >> bit & 1]
+    return [anchors[bit].covered_id for bit in bits_of(mask)]
 
 
 def _checked_turn(position: int, turn: object) -> tuple[str, str]:

@@ -9,11 +9,25 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Iterable
 
-# A line of recalled text that reads as one of our labels: [12 user], [12 assistant], [constraints], [query].
-# Full-width brackets and invisible characters before it do not hide it, nor does an unusual line break.
+# A line of recalled text that reads as one of our labels: [12 user], [12 assistant], [constraints], [query]. Full-width
+# forms and characters that cannot be seen do not hide it, nor does an unusual line break. A match begins where such
+# characters begin, never inside a run of them, so that the search takes time linear in the text.
+_BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+_UNSEEN = (  # blanks, control and format characters, fillers, variation selectors, tags
+    r" \t\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f"
+    r"\u2000-\u200f\u202a-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff"
+)
+_GAP = rf"[{_UNSEEN}{_BREAKS}]*"
+
+
+def _spelled(word: str) -> str:
+    return rf"[{_UNSEEN}]*".join([f"[{letter}{chr(ord(letter) + 0xFEE0)}]" for letter in word])
+
+
 LABEL = (
-    r"(^|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])([\s\u200b-\u200d\u2060\ufeff]*)"
-    r"(?=[\[［]\s*(?:\d+\s*(?:user|assistant)|query|constraints)\s*[\]］])"
+    rf"(?<![{_UNSEEN}{_BREAKS}])(^{_GAP}|[{_UNSEEN}]*[{_BREAKS}]{_GAP})"
+    rf"(?=[\[［]{_GAP}(?:(?:\d{_GAP})+(?:{_spelled('user')}|{_spelled('assistant')})"
+    rf"|{_spelled('query')}|{_spelled('constraints')}){_GAP}[\]］])"
 )
 
 
@@ -30,7 +44,7 @@ class _Escape:
             import re
 
             self.label = re.compile(LABEL, re.IGNORECASE)
-        return self.label.sub(r"\1\2\\", text)
+        return self.label.sub(r"\1\\", text)
 
 
 escape = _Escape()

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 class Hit:
-    """A sentence that holds anchors of the query: which ones (bit i for anchor i), and their idf mass."""
+    """A sentence that holds anchors of the query: their positions in A(q), ascending, and their idf mass."""
 
-    __slots__ = ("end", "mass", "mask", "sentence", "start")
+    __slots__ = ("end", "held", "mass", "sentence", "start")
 
-    def __init__(self, sentence: int, start: int, end: int, mask: int, mass: float) -> None:
+    def __init__(self, sentence: int, start: int, end: int, held: Sequence[int], mass: float) -> None:
         self.sentence = sentence
         self.start = start
         self.end = end
-        self.mask = mask
+        self.held = held
         self.mass = mass
 
 
@@ -35,17 +35,31 @@ def split_sentences(text: str) -> list[str]:
     return [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
+def bits_of(mask: int) -> list[int]:
+    """The positions of the bits that are set, ascending. O(bits), also for a mask of a million."""
+    return [i for i, bit in enumerate(bin(mask)[:1:-1]) if bit == "1"]
+
+
+def mask_of(positions: Sequence[int]) -> int:
+    """The mask with the bits at these ascending positions set."""
+    if not positions:
+        return 0
+    bits = bytearray(positions[-1] // 8 + 1)
+    for position in positions:
+        bits[position >> 3] |= 1 << (position & 7)
+    return int.from_bytes(bits, "little")
+
+
 def idf_mass(mask: int, idf: Sequence[float]) -> float:
     """Sum of idf over the bits of a mask, from the first anchor to the last."""
     mass = 0.0
-    for i, weight in enumerate(idf):
-        if mask >> i & 1:
-            mass += weight
+    for i in bits_of(mask):
+        mass += idf[i]
     return mass
 
 
 def prune(corpus: Corpus, candidates: Sequence[Candidate], anchors: Sequence[Anchor]) -> None:
-    """Cut every candidate down to its best sentences: sets kept, covers, holds and both texts.
+    """Cut every candidate down to its best sentences: sets kept, covers and both texts, and holds where whole blocks may be wanted.
 
     At most `max_sentences` a side, those of the greatest idf mass, ties to the earlier one, in their order.
     The first sentence of the assistant is always kept and counts among them.
@@ -55,13 +69,13 @@ def prune(corpus: Corpus, candidates: Sequence[Candidate], anchors: Sequence[Anc
         sides = []
         for side in (USER, ASSISTANT):
             side_hits = hits.get((position, side), [])
-            for hit in side_hits:
-                candidate.holds |= hit.mask
             first = _first_sentence(corpus, candidate.turn_id, side_hits) if side == ASSISTANT else None
             kept = best_sentences(side_hits, first, corpus.settings.max_sentences)
             sides.append([(hit.start, hit.end) for hit in kept])
             for hit in kept:
-                candidate.covers |= hit.mask
+                candidate.covers |= mask_of(hit.held)
+            if corpus.settings.whole_blocks:
+                candidate.holds |= mask_of(sorted({i for hit in side_hits for i in hit.held}))
         keep(corpus, candidate, sides[USER], sides[ASSISTANT])
 
 
@@ -76,7 +90,7 @@ def _first_sentence(corpus: Corpus, turn_id: int, hits: Sequence[Hit]) -> Hit | 
     if hits and hits[0].sentence == 0:
         return hits[0]
     ends = corpus.matrix.sentence_ends(turn_id, ASSISTANT)
-    return Hit(0, 0, ends[0], 0, 0.0) if ends else None
+    return Hit(0, 0, ends[0], (), 0.0) if ends else None
 
 
 def keep(corpus: Corpus, candidate: Candidate, user: list[tuple[int, int]], assistant: list[tuple[int, int]]) -> None:
@@ -93,25 +107,17 @@ def sentence_hits(
     """The sentences of the candidates that hold an anchor, by (position of the candidate, side), in order."""
     arrays = QueryArrays(anchors)
     turns = array("i", [candidate.turn_id for candidate in candidates])
-    positions, sides, sentences, starts, ends, masses, words = corpus.matrix.sentence_hits(
-        turns, arrays.term_ids, arrays.idf)
-    n_words = len(words) // len(masses) if len(masses) else 0
+    columns = corpus.matrix.sentence_hits(turns, arrays.term_ids, arrays.idf)
+    held = columns[7]
     hits: dict[tuple[int, int], list[Hit]] = {}
-    for i, mass in enumerate(masses):
-        mask = words[i] if n_words == 1 else _mask_of(words[i * n_words : (i + 1) * n_words])
-        hit = Hit(sentences[i], starts[i], ends[i], mask, mass)
-        hits.setdefault((positions[i], sides[i]), []).append(hit)
+    first = 0
+    for position, side, sentence, start, end, mass, last in zip(*columns[:7], strict=True):
+        hits.setdefault((position, side), []).append(Hit(sentence, start, end, held[first:last], mass))
+        first = last
     for bit, anchor in enumerate(anchors):
         if anchor.is_searched:
             _add_searched(corpus, candidates, hits, bit, anchor, arrays.idf)
     return hits
-
-
-def _mask_of(words: array[int]) -> int:
-    mask = 0
-    for word in reversed(words):
-        mask = mask << 64 | word
-    return mask
 
 
 def _add_searched(
@@ -119,7 +125,10 @@ def _add_searched(
     idf: Sequence[float],
 ) -> None:  # fmt: skip
     """Add the sentences in which a searched anchor begins; two sentences may hold it between them."""
+    holders = {turn_id for turn_id, _, _ in anchor.postings}
     for position, candidate in enumerate(candidates):
+        if candidate.turn_id not in holders:
+            continue
         block = corpus.block(candidate.turn_id)
         for side, text in ((USER, block.user), (ASSISTANT, block.assistant)):
             ends = corpus.matrix.sentence_ends(candidate.turn_id, side)
@@ -128,9 +137,11 @@ def _add_searched(
             for start in phrase_starts(text, anchor.text):
                 sentence = bisect_right(ends, start)
                 hit = by_sentence.setdefault(
-                    sentence, Hit(sentence, ends[sentence - 1] if sentence else 0, ends[sentence], 0, 0.0))
-                hit.mask |= 1 << bit
-                hit.mass = idf_mass(hit.mask, idf)
+                    sentence, Hit(sentence, ends[sentence - 1] if sentence else 0, ends[sentence], (), 0.0))
+                hit.held = sorted({*hit.held, bit})
+                hit.mass = 0.0
+                for i in hit.held:
+                    hit.mass += idf[i]
             if by_sentence:
                 hits[position, side] = sorted(by_sentence.values(), key=lambda hit: hit.sentence)
 

@@ -6,7 +6,7 @@ from gatekeeper.errors import ArgumentTypeError, SettingsError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, ClassVar
 
 
 class _DataclassFields:
@@ -40,7 +40,7 @@ class Settings:
     """
 
     # name: (default, type, least, most)
-    _FIELDS: dict[str, tuple[Any, type, float, float]] = {
+    _FIELDS: ClassVar[dict[str, tuple[Any, type, float, float]]] = {
         "ngram_idf_floor": (1.5, float, 0.0, 1e9),
         "overlap_continue": (0.45, float, 0.0, 1.0),
         "overlap_switch": (0.20, float, 0.0, 1.0),
@@ -86,7 +86,8 @@ class Settings:
             object.__setattr__(self, name, _checked(name, values.get(name, default), kind, least, most))
         if self.overlap_switch > self.overlap_continue:
             raise SettingsError(
-                f"overlap_switch must not exceed overlap_continue, got {self.overlap_switch} and {self.overlap_continue}")
+                "overlap_switch must not exceed overlap_continue, "
+                f"got {self.overlap_switch} and {self.overlap_continue}")
 
     @classmethod
     def minimal(cls) -> Settings:

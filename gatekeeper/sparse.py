@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from array import array
 
-from gatekeeper.anchor import WINDOW, Query, fold
+from gatekeeper.anchor import Query, fold
 from gatekeeper.block import SWITCH, Anchor, Candidate
-from gatekeeper.corpus import ASSISTANT, USER, Corpus
+from gatekeeper.corpus import Corpus
 from gatekeeper.errors import ArgumentValueError
 
 TYPE_CHECKING = False
@@ -41,16 +41,17 @@ def recall(corpus: Corpus, query: Query, anchors: Sequence[Anchor], action: str)
     arrays = QueryArrays(anchors)
     if arrays.idf_mass == 0.0:
         return []
-    allowed = content_word_turns(corpus, query) if action == SWITCH else None
-    settings = corpus.settings
+    max_candidates = corpus.settings.max_candidates
+    words = ContentWords(corpus, query) if action == SWITCH else None
+    allowed = words.turns() if words else None
     while True:
-        candidates = score_blocks(corpus, arrays, settings.max_candidates, allowed)
-        if allowed is None:
+        candidates = score_blocks(corpus, arrays, max_candidates, allowed)
+        if words is None or allowed is None:
             return candidates
-        false_hits = [c.turn_id for c in candidates if not holds_content_word(corpus, query, c.turn_id)]
+        false_hits = {c.turn_id for c in candidates if not words.are_in(c.turn_id)}
         if not false_hits:
             return candidates
-        allowed = array("i", sorted(set(allowed) - set(false_hits)))
+        allowed = array("i", [turn for turn in allowed if turn not in false_hits])
 
 
 def score_blocks(
@@ -92,40 +93,61 @@ def _windows(query: Query) -> list[str]:
     return [text(first) + text(last)[-1] for first, last in query.cjk_windows()]
 
 
-def content_word_turns(corpus: Corpus, query: Query) -> array[int] | None:
-    """Turns that may hold a content word of the query, ascending; None when the query has none to filter by.
+class ContentWords:
+    """The content words of a query as one conversation holds them.
 
-    CJK windows are matched by their two 3-grams here; `holds_content_word` looks at the text itself. When no turn
-    holds any, those pass that hold the 2-gram at the head of one of the query's terms.
+    When no block holds any, those pass that hold the 2-gram at the head of one of the query's terms.
     """
-    groups: list[tuple[int, ...]] = [(i,) for i in query.latin_content_words()]
-    groups += query.cjk_windows()
-    if not groups:
-        return None
-    turns = _turns_with(corpus, query, groups)
-    if not any(holds_content_word(corpus, query, turn, heads=False) for turn in turns):
-        turns = _turns_with(corpus, query, [(i,) for i in query.head_bigrams()])
-    return turns
 
+    def __init__(self, corpus: Corpus, query: Query) -> None:
+        self._corpus = corpus
+        ids = corpus.vocabulary.find(query.vocabulary)
+        self._windows = _windows(query)
+        self._words = array("i", [ids[i] for i in query.latin_content_words()])
+        self._pairs = [(ids[first], ids[last]) for first, last in query.cjk_windows()]
+        self._heads = array("i", [ids[i] for i in query.head_bigrams()])
+        self._by_head = not any(map(self._hold_word, self._turns_that_may()))
 
-def _turns_with(corpus: Corpus, query: Query, groups: Sequence[tuple[int, ...]]) -> array[int]:
-    ids = corpus.vocabulary.find(query.vocabulary)
-    ends = array("i")
-    terms = array("i")
-    for group in groups:
-        terms.extend(ids[i] for i in group)
-        ends.append(len(terms))
-    return corpus.matrix.turns_with(terms, ends)
+    def __bool__(self) -> bool:
+        """Whether the query has any; without, nothing is filtered."""
+        return bool(self._words or self._windows)
 
+    def turns(self) -> array[int] | None:
+        """Turns that may hold one, ascending; None without content words.
 
-def holds_content_word(corpus: Corpus, query: Query, turn_id: int, *, heads: bool = True) -> bool:
-    """Whether a turn really holds a content word, or a term's head (heads), whole words or substrings."""
-    words = query.latin_content_words() + (query.head_bigrams() if heads else [])
-    ids = corpus.vocabulary.find(query.vocabulary)
-    if any(ids[i] in corpus.matrix.side_terms(turn_id, side) for i in words for side in (USER, ASSISTANT)):
-        return True
-    block = corpus.block(turn_id)
-    return any(window in fold(text) for window in _windows(query) for text in (block.user, block.assistant))
+        CJK windows are matched by their two 3-grams here; `are_in` looks at the text itself.
+        """
+        if not self:
+            return None
+        return self._turns_with([(i,) for i in self._heads]) if self._by_head else self._turns_that_may()
+
+    def are_in(self, turn_id: int) -> bool:
+        """Whether a turn passes: it really holds a whole word, or a window as a substring."""
+        if self._by_head:
+            return self._corpus.matrix.holds_any(turn_id, self._heads)
+        return self._hold_word(turn_id)
+
+    def _hold_word(self, turn_id: int) -> bool:
+        matrix = self._corpus.matrix
+        if matrix.holds_any(turn_id, self._words):
+            return True
+        windows = [window for window, pair in zip(self._windows, self._pairs, strict=True)
+                   if all(matrix.holds_any(turn_id, array("i", [i])) for i in pair)]
+        if not windows:
+            return False
+        block = self._corpus.block(turn_id)
+        texts = fold(block.user), fold(block.assistant)
+        return any(window in text for window in windows for text in texts)
+
+    def _turns_that_may(self) -> array[int]:
+        return self._turns_with([*((i,) for i in self._words), *self._pairs])
+
+    def _turns_with(self, groups: Sequence[tuple[int, ...]]) -> array[int]:
+        terms = array("i", [term for group in groups for term in group])
+        ends = array("i")
+        for group in groups:
+            ends.append((ends[-1] if ends else 0) + len(group))
+        return self._corpus.matrix.turns_with(terms, ends)
 
 
 # --- the same scores for any matrix
@@ -182,8 +204,14 @@ def score_matrix(
         bm25.check_indices(indptr, indices, n_terms if matrix.format == "csr" else n_rows)
     except ValueError as error:
         raise ArgumentValueError(str(error)) from None
-    weights = np.frombuffer(bm25.idf_of(_df(matrix, columns), n_rows)) if idf is None else _vector("idf", idf, columns.size)
-    lengths = np.asarray(matrix.sum(axis=1), np.float64).ravel() if row_lengths is None else _vector("row_lengths", row_lengths, n_rows)
+    if idf is None:
+        weights = np.frombuffer(bm25.idf_of(_df(matrix, columns), n_rows))
+    else:
+        weights = _vector("idf", idf, columns.size)
+    if row_lengths is None:
+        lengths = np.asarray(matrix.sum(axis=1), np.float64).ravel()
+    else:
+        lengths = _vector("row_lengths", row_lengths, n_rows)
     average = float(lengths.mean()) if average_length is None and n_rows else float(average_length or 0.0)
     mass = _sum_in_order(weights) if idf_mass is None else float(idf_mass)
     scores = np.zeros(n_rows)
@@ -218,4 +246,4 @@ def _vector(name: str, values: ArrayLike, length: int) -> NDArray[np.float64]:
     return vector
 
 
-__all__ = ["WINDOW", "content_words", "recall", "score_blocks", "score_matrix", "to_scipy"]
+__all__ = ["ContentWords", "content_words", "recall", "score_blocks", "score_matrix", "to_scipy"]

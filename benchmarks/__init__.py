@@ -1,0 +1,1 @@
+"""Benchmarks; run `pytest benchmarks --benchmark-only`."""

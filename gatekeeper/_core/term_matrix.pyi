@@ -1,0 +1,68 @@
+from array import array
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Self, disjoint_base
+
+from gatekeeper._core.vocabulary import Vocabulary
+
+_Int32: TypeAlias = array[int] | NDArray[np.int32]
+_Float64: TypeAlias = array[float] | NDArray[np.float64]
+_Postings: TypeAlias = Sequence[tuple[int, int, int]]
+
+@disjoint_base
+class TermMatrix:
+    def __new__(cls, vocabulary: Vocabulary) -> Self: ...
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    @property
+    def n_turns(self) -> int: ...
+    @property
+    def n_blocks(self) -> int: ...
+    @property
+    def total_tokens(self) -> tuple[int, int]: ...
+    def append(self, *, n_ages: int, ngram_floor: float) -> array[float]: ...
+    def forget(self, turn: int) -> None: ...
+    def truncate(self, n_turns: int) -> None: ...
+    def weigh(self, term_ids: _Int32) -> tuple[array[int], array[float], array[int]]: ...
+    def idf(self, df: int) -> float: ...
+    def side_terms(self, turn: int, side: int) -> array[int]: ...
+    def sentence_ends(self, turn: int, side: int) -> array[int]: ...
+    def top(
+        self,
+        term_ids: _Int32,
+        idf: _Float64,
+        *,
+        idf_mass: float,
+        k: int,
+        k1: float,
+        b: float,
+        weight_user: float,
+        weight_assistant: float,
+        weight_exact: float,
+        weight_recency: float,
+        recency_window: float,
+        extra_postings: Sequence[_Postings] = (),
+        allowed: _Int32 | None = None,
+    ) -> tuple[array[int], array[float], array[float], array[float], array[int]]: ...
+    def parts(
+        self,
+        turn: int,
+        term_ids: _Int32,
+        idf: _Float64,
+        *,
+        k1: float,
+        b: float,
+        extra_postings: Sequence[_Postings] = (),
+    ) -> tuple[array[int], array[int], array[float], array[float]]: ...
+    def holds_any(self, turn: int, term_ids: _Int32) -> bool: ...
+    def turns_with(self, term_ids: _Int32, group_ends: _Int32) -> array[int]: ...
+    def sentence_hits(
+        self, turns: _Int32, term_ids: _Int32, idf: _Float64
+    ) -> tuple[
+        array[int], array[int], array[int], array[int], array[int], array[float], array[int], array[int]
+    ]: ...
+    def csc(self, side: int) -> tuple[array[int], array[int], array[float]]: ...
+    def lengths(self, side: int) -> array[int]: ...

@@ -1,0 +1,5 @@
+"""python -m gatekeeper.cli: the command `gatekeeper`."""
+
+from gatekeeper.cli import run
+
+run()

@@ -1,0 +1,138 @@
+"""The commands: what each asks the library and prints."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from gatekeeper import __version__
+from gatekeeper.cli import demo as demonstration
+from gatekeeper.cli import explanation, views
+from gatekeeper.cli.options import Run, command
+from gatekeeper.cli.output import printable
+
+FILE = click.argument("file", type=click.Path())
+QUERY = click.argument("query")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def main() -> None:
+    """Pick the smallest set of past chat turns worth sending to an LLM.
+
+    FILE is a chat: JSON lines, or one JSON list, of {"user", "assistant"} or {"role", "content"}; - is stdin.
+
+    \b
+    Exit codes: 0 done; 1 the file or the library refuses; 2 wrong usage.
+
+    \b
+    Example:
+      gatekeeper select chat.jsonl "Git rebase/merge"
+    """
+
+
+@main.command()
+@command
+def demo(run: Run) -> None:
+    """Ask the shipped conversation five questions, check the answers.
+
+    It has 100 turns of four topics. Exit code 1 when a figure misses what it must reach.
+
+    \b
+    Example:
+      gatekeeper demo --json
+    """
+    figures = demonstration.measure(run.gatekeeper())
+    claims = demonstration.claims(figures)
+    if run.as_json:
+        run.output.json(figures)
+    else:
+        views.print_demo(run.output, figures, claims)
+    if not all(holds for *_, holds in claims):
+        raise click.exceptions.Exit(1)
+
+
+@main.command()
+@FILE
+@QUERY
+@command
+def select(run: Run, file: str, query: str) -> None:
+    """Print the turns chosen for QUERY, best gain first.
+
+    \b
+    Example:
+      gatekeeper select chat.jsonl "Redis惰性删除区别"
+      tail -n 500 chat.jsonl | gatekeeper select - "asyncio.Task cancel" --json
+    """
+    gate, _ = run.load(file)
+    blocks = gate.select(query)
+    explained = gate.explain(query)
+    if run.as_json:
+        covered = [[gate.anchor_text(i) for i in block["covered_ids"]] for block in blocks]
+        turns = [{**block, "covered": texts} for block, texts in zip(blocks, covered, strict=True)]
+        run.output.json({"query": query, "reason": explained["reason"], "tokens": explained["tokens"], "turns": turns})
+    else:
+        views.print_selection(run.output, gate, blocks, explained)
+
+
+@main.command()
+@FILE
+@QUERY
+@command
+def prompt(run: Run, file: str, query: str) -> None:
+    """Print the prompt for QUERY.
+
+    The chosen turns in time order, the query last.
+
+    \b
+    Example:
+      gatekeeper prompt chat.jsonl "EXPLAIN ANALYZE怎么看" --budget 2000
+    """
+    gate, _ = run.load(file)
+    text = gate.build_prompt(query)
+    if run.as_json:
+        run.output.json({"query": query, "prompt": text, "tokens": gate.explain(query)["tokens"]})
+    else:
+        # to a program as it is, to a terminal without what could steer it
+        run.output.raw((printable(text) if sys.stdout and sys.stdout.isatty() else text) + "\n")
+
+
+@main.command()
+@FILE
+@QUERY
+@click.option("--all", "show_all", is_flag=True, help="List each turn that was left out.")
+@command
+def explain(run: Run, file: str, query: str, *, show_all: bool) -> None:
+    """Print why each turn was chosen or left out for QUERY.
+
+    \b
+    Example:
+      gatekeeper explain chat.jsonl "Git reset/revert场景" --all
+    """
+    gate, _ = run.load(file)
+    explained = gate.explain(query)
+    if run.as_json:
+        run.output.json(explained)
+    else:
+        explanation.print_explanation(run.output, gate, explained, show_all=show_all)
+
+
+@main.command()
+@FILE
+@command
+def stats(run: Run, file: str) -> None:
+    """Print what FILE holds.
+
+    Turns, characters, tokens, distinct anchors, topics, and what was skipped.
+
+    \b
+    Example:
+      gatekeeper stats chat.jsonl
+    """
+    gate, reader = run.load(file)
+    figures = views.statistics(gate, reader)
+    if run.as_json:
+        run.output.json(figures)
+    else:
+        views.print_statistics(run.output, figures)

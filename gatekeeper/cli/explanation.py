@@ -1,0 +1,85 @@
+"""How explain looks: gate, anchors, candidates, steps, and the turns left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from gatekeeper.block import CHOSEN, NO_ROOM, SWITCH, TAKEN_BACK
+from gatekeeper.cli.output import Cell, Output
+from gatekeeper.gatekeeper import ContextGatekeeper
+
+HEAD_CHARACTERS = 40  # of a turn's user text in the list of turns left out
+
+
+def print_explanation(output: Output, gate: ContextGatekeeper, explained: dict[str, Any], *, show_all: bool) -> None:
+    """The whole decision; show_all lists each turn left out instead of only counting them."""
+    _print_head(output, explained)
+    if explained["anchors"]:
+        output.table(("<anchor", "df", "idf", "<origin"), [
+            ((anchor["text"], "highlight" if anchor["df"] else "debug"), f"{anchor['df']}",
+             (f"{anchor['idf']:.3f}", "debug"), anchor["origin"] + (", searched" if anchor["searched"] else ""))
+            for anchor in explained["anchors"]
+        ], title="anchors")  # fmt: skip
+    decisions = {turn["turn_id"]: turn["decision"] for turn in explained["turns"]}
+    if explained["candidates"]:
+        output.table(("turn", "score", "user", "assistant", "exact", "recency", "cost", "<decision"),
+                     [_candidate(candidate, decisions) for candidate in explained["candidates"]], title="candidates")
+    if explained["steps"]:
+        names = {anchor["id"]: anchor["text"] for anchor in explained["anchors"]}
+        output.table(("step", "turn", "gain", "cost", "coverage", "budget left", "<newly covered"),
+                     [_step(number, step, names) for number, step in enumerate(explained["steps"], 1)], title="steps")
+    left_out = [turn for turn in explained["turns"] if turn["decision"] != CHOSEN]
+    if left_out:
+        counts = Counter(turn["decision"] for turn in left_out)
+        output.table(("<decision", "turns"), [(_decision(decision), f"{n_turns}")
+                                              for decision, n_turns in counts.most_common()], title="turns left out")
+    if left_out and show_all:
+        output.table(("turn", "<decision", "score", "cost", "<user"),
+                     [_left_out(gate, turn) for turn in left_out], title="each turn left out")
+
+
+def _print_head(output: Output, explained: dict[str, Any]) -> None:
+    gate, topic, tokens = explained["gate"], explained["topic"], explained["tokens"]
+    over = max(tokens["prompt"], tokens["constraints_and_query"]) > tokens["budget"]
+    low = explained["coverage"] < explained["settings"]["coverage_stop"]
+    output.line(("query     ", "debug"), explained["query"])
+    output.line(
+        ("gate      ", "debug"), (gate["action"], "highlight" if gate["action"] == SWITCH else "normal"),
+        (f"  anchor_overlap_ratio {gate['overlap']:.3f}  new_token_ratio {gate['new_ratio']:.3f}"
+         f"  deictic {'yes' if gate['deictic'] else 'no'}"
+         f"  topic since turn {topic['first_turn']}, window {topic['window']}", "debug"))
+    if explained["content_words"]:
+        output.line(("content   ", "debug"), (", ".join(explained["content_words"]), "highlight"))
+    output.line(("decision  ", "debug"), explained["reason"])
+    output.line(
+        ("coverage  ", "debug"), (f"{explained['coverage']:.1%}", "warn" if low else "accent"),
+        (f" of the idf mass that the candidates hold ({explained['coverable_mass']:.3f})", "debug"))
+    output.line(
+        ("tokens    ", "debug"), (f"{tokens['prompt']} of {tokens['budget']}", "warn" if over else "normal"),
+        (f"  query and constraints {tokens['constraints_and_query']}", "debug"))  # fmt: skip
+
+
+def _decision(decision: str) -> Cell:
+    if decision == CHOSEN:
+        return decision, "highlight"
+    return decision, "warn" if decision in (NO_ROOM, TAKEN_BACK) else "debug"
+
+
+def _candidate(candidate: dict[str, Any], decisions: dict[int, str]) -> list[Cell]:
+    parts = [f"{candidate['parts'][name]:.3f}" for name in ("user", "assistant", "exact", "recency")]
+    turn_id = candidate["turn_id"]
+    return [f"{turn_id}", f"{candidate['score']:.3f}", *parts, f"{candidate['cost']}", _decision(decisions[turn_id])]
+
+
+def _step(number: int, step: dict[str, Any], names: dict[int, str]) -> list[Cell]:
+    covered = ", ".join(names[i] for i in step["covered_ids"])
+    return [f"{number}", f"{step['turn_id']}", (f"{step['gain']:.4f}", "accent"), f"{step['cost']}",
+            (f"{step['coverage']:.1%}", "accent"), f"{step['budget_left']}",
+            (covered or "nothing new", "highlight" if covered else "debug")]  # fmt: skip
+
+
+def _left_out(gate: ContextGatekeeper, turn: dict[str, Any]) -> list[Cell]:
+    cost = "" if turn["cost"] is None else f"{turn['cost']}"
+    head = gate.block(turn["turn_id"]).user[:HEAD_CHARACTERS]
+    return [f"{turn['turn_id']}", _decision(turn["decision"]), f"{turn['score']:.3f}", cost, (head, "debug")]

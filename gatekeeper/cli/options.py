@@ -1,0 +1,155 @@
+"""What every command shares: its options, how it fails, how it loads a chat file."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, BinaryIO
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+
+from gatekeeper.chat_file import ChatReader, open_chat_file
+from gatekeeper.cli.output import LogHandler, Output, one_line
+from gatekeeper.errors import ChatFileError, GatekeeperError
+from gatekeeper.gatekeeper import ContextGatekeeper
+from gatekeeper.settings import Settings
+
+BATCH = 1000  # turns handed to the library at once
+PROGRESS_BYTES = 5_000_000  # files larger than this show a progress bar on a terminal
+SETTINGS: dict[str, Callable[[], Settings]] = {"minimal": Settings.minimal, "thorough": Settings.thorough}
+
+OPTIONS = (
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
+    click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True,
+                 help="auto: on a terminal, unless NO_COLOR is set or TERM is dumb."),
+    click.option("--strict", is_flag=True, help="A broken line is an error, not a warning."),
+    click.option("--budget", type=click.IntRange(min=1), default=4000, show_default=True, metavar="N",
+                 help="Tokens of the whole prompt."),
+    click.option("--settings", type=click.Choice(list(SETTINGS)), default="minimal", show_default=True,
+                 help="minimal: the least text that covers the query; thorough: the most evidence for the budget."),
+)  # fmt: skip
+
+
+class Run:
+    """One run of a command: its options and its output."""
+
+    def __init__(self, *, as_json: bool, color: str, strict: bool, budget: int, settings: str) -> None:
+        self.as_json = as_json
+        self.strict = strict
+        self.budget = budget
+        self.settings = settings
+        self.output = Output(color)
+
+    def gatekeeper(self) -> ContextGatekeeper:
+        """A gatekeeper of the budget and settings asked for, without a turn."""
+        return ContextGatekeeper(self.budget, settings=SETTINGS[self.settings]())
+
+    def load(self, file: str) -> tuple[ContextGatekeeper, ChatReader]:
+        """A gatekeeper with the turns of a chat file ("-": stdin), and the reader with its counts.
+
+        Broken lines, skipped messages and an empty history are named on stderr. Raises ChatFileError.
+        """
+        gate = self.gatekeeper()
+        with _stdin() if file == "-" else open_chat_file(file) as stream:
+            reader = ChatReader(stream, "<stdin>" if file == "-" else file, strict=self.strict, on_warning=self._warn)
+            turns = reader.turns()
+            with self._progress(stream) as advance:
+                while batch := list(islice(turns, BATCH)):
+                    gate.add_turns(batch)
+                    advance(reader.n_bytes)
+        skipped = [f"{n} {kind}" for n, kind in ((reader.n_system, "system"), (reader.n_tool, "tool")) if n]
+        if skipped:
+            self.output.message("debug", f"{reader.name}: {' and '.join(skipped)} messages skipped: they are no turns")
+        if not len(gate):
+            self.output.message("warn", f"{reader.name}: no history")
+        return gate, reader
+
+    def _warn(self, message: str) -> None:
+        self.output.message("warn", f"warning: {message}")
+
+    @contextmanager
+    def _progress(self, stream: BinaryIO) -> Iterator[Callable[[int], None]]:
+        """A progress bar on stderr for a large file, where stderr is a terminal."""
+        n_bytes = _size(stream)
+        if n_bytes <= PROGRESS_BYTES or sys.stderr is None or not sys.stderr.isatty():
+            yield lambda _: None
+            return
+        console = Console(stderr=True, no_color=not self.output.is_coloured(sys.stderr))
+        with Progress(console=console, transient=True) as progress:
+            task = progress.add_task("reading", total=n_bytes)
+            yield lambda done: progress.update(task, completed=done)
+
+
+def _stdin() -> BinaryIO:
+    if sys.stdin is None:
+        raise ChatFileError("<stdin>: cannot be read: it is closed")
+    return sys.stdin.buffer
+
+
+def _size(stream: BinaryIO) -> int:
+    """Bytes of a regular file; 0 for anything else."""
+    try:
+        status = os.fstat(stream.fileno())
+    except (OSError, ValueError):
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+
+class Refused(click.ClickException):
+    """The file or the library refuses: one line on stderr, exit code 1."""
+
+    def __init__(self, output: Output, message: str) -> None:
+        super().__init__(one_line(message))
+        self.output = output
+
+    def show(self, file: Any = None) -> None:
+        """Print the line."""
+        self.output.message("error", f"error: {self.message}")
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the shared options; it is called with a Run in their place.
+
+    What it printed is written when it ends, also when it ends by an exit code of its own.
+    """
+
+    @functools.wraps(function)
+    def called(*, as_json: bool, color: str, strict: bool, budget: int, settings: str, **arguments: Any) -> None:
+        run = Run(as_json=as_json, color=color, strict=strict, budget=budget, settings=settings)
+        with _log_shown(run.output):
+            try:
+                try:
+                    function(run, **arguments)
+                finally:
+                    run.output.close()
+            except GatekeeperError as error:
+                raise Refused(run.output, str(error)) from error
+            except OSError as error:
+                raise Refused(run.output, f"cannot write: {error.strerror or error}") from error
+
+    decorated: Callable[..., None] = called
+    for option in reversed(OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+@contextmanager
+def _log_shown(output: Output) -> Iterator[None]:
+    logger = logging.getLogger("gatekeeper")
+    handler = LogHandler(output)
+    propagates = logger.propagate
+    logger.addHandler(handler)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = propagates

@@ -1,0 +1,159 @@
+"""An explanation: the whole decision for one query as plain data, every number of it accounted for."""
+
+from __future__ import annotations
+
+from gatekeeper.block import (
+    BELOW_TOP,
+    CHOSEN,
+    FORGOTTEN,
+    NO_ANCHOR,
+    NO_CONTENT_WORD,
+    SWITCH,
+    Anchor,
+    Candidate,
+    Selection,
+    Step,
+)
+from gatekeeper.corpus import Corpus
+from gatekeeper.pruning import bits_of
+from gatekeeper.sparse import ContentWords, QueryArrays, content_words, score_blocks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def explanation(corpus: Corpus, selection: Selection, token_budget: int) -> dict[str, Any]:
+    """The decision as dicts, lists, str, int, float and bool; docs/explain.md describes each key."""
+    gate = selection.gate
+    arrays = QueryArrays(selection.anchors)
+    words = content_words(selection.query_anchors)
+    covered_mass = selection.steps[-1].covered_mass if selection.steps else 0.0
+    return {
+        "query": selection.query,
+        "reason": _reason(corpus, selection, token_budget),
+        "settings": corpus.settings.as_dict(),
+        "n_turns": corpus.matrix.n_turns,
+        "n_blocks": corpus.matrix.n_blocks,
+        "topic": {"first_turn": corpus.topic_starts[-1] if corpus.topic_starts else 0,
+                  "window": corpus.topic_window()},
+        "gate": {"action": gate.action, "overlap": gate.overlap, "new_ratio": gate.new_ratio,
+                 "deictic": gate.deictic, "new_anchors": list(gate.new_anchors)},
+        "anchors": [_anchor(anchor) for anchor in selection.anchors],
+        "idf_mass": arrays.idf_mass,
+        "content_words": list(words) if gate.action == SWITCH else [],
+        "candidates": [_candidate(corpus, selection.anchors, arrays, c) for c in selection.candidates],
+        "steps": _steps(selection, token_budget),
+        "coverable_mass": selection.coverable_mass,
+        "covered_mass": covered_mass,
+        "coverage": covered_mass / selection.coverable_mass if selection.coverable_mass else 0.0,
+        "tokens": {"budget": token_budget, "constraints_and_query": selection.base_cost,
+                   "prompt": selection.prompt_cost},
+        "turns": _turns(corpus, selection, arrays),
+    }  # fmt: skip
+
+
+def _reason(corpus: Corpus, selection: Selection, token_budget: int) -> str:
+    """The decision in one sentence."""
+    if corpus.matrix.n_blocks == 0:
+        return "no history"
+    if selection.base_cost > token_budget:
+        return "constraints and query alone exceed the budget"
+    prefix = "query has no content terms: " if selection.query_anchors.fallback else ""
+    if any(anchor.inherited for anchor in selection.anchors):
+        prefix += "anchors inherited from the topic's last turn: "
+    if not selection.candidates:
+        return prefix + "no turn is a candidate"
+    return f"{prefix}{len(selection.steps)} of {len(selection.candidates)} candidates chosen"
+
+
+def _anchor(anchor: Anchor) -> dict[str, Any]:
+    return {
+        "id": anchor.covered_id,
+        "text": anchor.text,
+        "df": anchor.df,
+        "idf": anchor.idf,
+        "origin": "inherited" if anchor.inherited else "query",
+        "searched": anchor.is_searched,
+    }
+
+
+def _candidate(corpus: Corpus, anchors: list[Anchor], arrays: QueryArrays, candidate: Candidate) -> dict[str, Any]:
+    """score = user + assistant + exact + recency, added in this order; each lex is the sum of its terms' parts,
+
+    added in order, over idf_mass.
+    """
+    settings = corpus.settings
+    tf_user, tf_assistant, user, assistant = corpus.matrix.parts(
+        candidate.turn_id, arrays.term_ids, arrays.idf, k1=settings.k1, b=settings.b,
+        extra_postings=arrays.extra_postings)
+    return {
+        "turn_id": candidate.turn_id,
+        "score": candidate.score,
+        "parts": {
+            "user": settings.weight_user * candidate.lex_user,
+            "assistant": settings.weight_assistant * candidate.lex_assistant,
+            "exact": settings.weight_exact * candidate.exact,
+            "recency": settings.weight_recency * candidate.recency,
+        },
+        "lex_user": candidate.lex_user,
+        "lex_assistant": candidate.lex_assistant,
+        "exact": candidate.exact,
+        "recency": candidate.recency,
+        "terms": [
+            {"id": anchor.covered_id, "text": anchor.text, "tf_user": tf_user[i], "tf_assistant": tf_assistant[i],
+             "user": user[i], "assistant": assistant[i]}
+            for i, anchor in enumerate(anchors) if tf_user[i] or tf_assistant[i]
+        ],
+        "kept": {"user": [list(span) for span in candidate.kept[0]],
+                 "assistant": [list(span) for span in candidate.kept[1]]},
+        "user": candidate.user,
+        "assistant": candidate.assistant,
+        "cost": candidate.cost,
+        "covers": [anchors[bit].covered_id for bit in bits_of(candidate.covers)],
+    }  # fmt: skip
+
+
+def _steps(selection: Selection, token_budget: int) -> list[dict[str, Any]]:
+    budget_left = token_budget - selection.base_cost
+    steps = []
+    for step in selection.steps:
+        budget_left -= step.candidate.cost
+        steps.append(_step(selection, step, budget_left))
+    return steps
+
+
+def _step(selection: Selection, step: Step, budget_left: int) -> dict[str, Any]:
+    coverable = selection.coverable_mass
+    return {
+        "turn_id": step.candidate.turn_id,
+        "gain": step.gain,
+        "cost": step.candidate.cost,
+        "covered_ids": [selection.anchors[bit].covered_id for bit in bits_of(step.covered)],
+        "covered_mass": step.covered_mass,
+        "coverage": step.covered_mass / coverable if coverable else 0.0,
+        "budget_left": budget_left,
+    }
+
+
+def _turns(corpus: Corpus, selection: Selection, arrays: QueryArrays) -> list[dict[str, Any]]:
+    """Every turn: chosen, or why not; its score where it shares an anchor, its tokens where it was a candidate."""
+    scores: dict[int, float] = {}
+    if arrays.idf_mass > 0.0:
+        scores = {c.turn_id: c.score for c in score_blocks(corpus, arrays, corpus.matrix.n_turns)}
+    costs = {c.turn_id: c.cost for c in selection.candidates}
+    decisions = {turn_id: NO_ANCHOR for turn_id in range(corpus.matrix.n_turns)}
+    for turn_id in scores:
+        decisions[turn_id] = BELOW_TOP
+    words = ContentWords(corpus, selection.query_anchors) if selection.gate.action == SWITCH else None
+    if words:
+        for turn_id in scores:
+            if not words.are_in(turn_id):
+                decisions[turn_id] = NO_CONTENT_WORD
+    decisions.update(selection.reasons)
+    decisions.update((step.candidate.turn_id, CHOSEN) for step in selection.steps)
+    return [
+        {"turn_id": turn_id, "decision": FORGOTTEN if corpus.texts[turn_id] is None else decision,
+         "score": scores.get(turn_id, 0.0), "cost": costs.get(turn_id)}
+        for turn_id, decision in decisions.items()
+    ]  # fmt: skip

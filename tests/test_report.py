@@ -1,0 +1,202 @@
+"""What explain returns: every number adds up exactly, every turn is accounted for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from conversations import gate_of
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import queries, turns
+
+from gatekeeper import Settings, block
+
+KEYS = {
+    "query", "reason", "settings", "n_turns", "n_blocks", "topic", "gate", "anchors", "idf_mass", "content_words",
+    "candidates", "steps", "coverable_mass", "covered_mass", "coverage", "tokens", "turns",
+}  # fmt: skip
+DECISIONS = {
+    block.CHOSEN, block.FORGOTTEN, block.NO_ANCHOR, block.NO_CONTENT_WORD, block.BELOW_TOP, block.EMPTY,
+    block.NOTHING_NEW, block.COVERED, block.NO_ROOM, block.TAKEN_BACK,
+}  # fmt: skip
+PLAIN = (str, int, float, bool, type(None))
+
+presets = st.sampled_from((Settings.minimal(), Settings.thorough(), Settings(max_candidates=2, max_sentences=1)))
+budgets = st.sampled_from((60, 200, 4000))
+
+
+def total(values: Iterable[float]) -> float:
+    """The sum from left to right; the built-in one compensates from Python 3.12 on."""
+    result = 0.0
+    for value in values:
+        result += value
+    return result
+
+
+def assert_plain(value: Any) -> None:
+    if isinstance(value, dict):
+        assert all(type(key) is str for key in value)
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            assert_plain(item)
+    else:
+        assert type(value) in PLAIN
+
+
+@given(turns, queries, presets, budgets)
+def test_every_number_adds_up(history: list[tuple[str, str]], query: str, preset: Settings, budget: int) -> None:
+    explained = gate_of(history, budget, settings=preset).explain(query)
+    assert explained["idf_mass"] == total(anchor["idf"] for anchor in explained["anchors"])
+    for candidate in explained["candidates"]:
+        parts = candidate["parts"]
+        assert candidate["score"] == parts["user"] + parts["assistant"] + parts["exact"] + parts["recency"]
+        for side, weight in (("user", preset.weight_user), ("assistant", preset.weight_assistant)):
+            lex = total(term[side] for term in candidate["terms"]) / explained["idf_mass"]
+            assert candidate[f"lex_{side}"] == lex
+            assert parts[side] == weight * lex
+        assert parts["exact"] == preset.weight_exact * candidate["exact"]
+        assert parts["recency"] == preset.weight_recency * candidate["recency"]
+
+
+@given(turns, queries, presets, budgets)
+def test_steps_add_up(history: list[tuple[str, str]], query: str, preset: Settings, budget: int) -> None:
+    explained = gate_of(history, budget, settings=preset).explain(query)
+    idf = {anchor["id"]: anchor["idf"] for anchor in explained["anchors"]}
+    costs = {candidate["turn_id"]: candidate["cost"] for candidate in explained["candidates"]}
+    left, covered = budget - explained["tokens"]["constraints_and_query"], set()
+    for step in explained["steps"]:
+        assert covered.isdisjoint(step["covered_ids"])
+        covered.update(step["covered_ids"])
+        left -= step["cost"]
+        assert step["cost"] == costs[step["turn_id"]]
+        assert step["budget_left"] == left
+        assert step["covered_mass"] == total(idf[i] for i in idf if i in covered)
+        assert step["coverage"] == step["covered_mass"] / explained["coverable_mass"]
+    if explained["steps"]:
+        assert (explained["covered_mass"], explained["coverage"]) == (step["covered_mass"], step["coverage"])
+    else:
+        assert explained["covered_mass"] == explained["coverage"] == 0.0
+
+
+@given(turns, queries, presets, budgets, st.sets(st.integers(0, 7)))
+def test_every_turn_is_accounted_for(
+    history: list[tuple[str, str]], query: str, preset: Settings, budget: int, forgotten: set[int]
+) -> None:
+    gate = gate_of(history, budget, settings=preset)
+    gone = {turn_id for turn_id in forgotten if turn_id < len(gate)}
+    for turn_id in gone:
+        gate.forget(turn_id)
+    explained = gate.explain(query)
+    decisions = {turn["turn_id"]: turn["decision"] for turn in explained["turns"]}
+    candidates = {candidate["turn_id"]: candidate for candidate in explained["candidates"]}
+    assert list(decisions) == list(range(len(gate)))
+    assert set(decisions.values()) <= DECISIONS
+    assert {turn_id for turn_id, decision in decisions.items() if decision == block.FORGOTTEN} == gone
+    assert {turn_id for turn_id, decision in decisions.items() if decision == block.CHOSEN} == {
+        step["turn_id"] for step in explained["steps"]}  # fmt: skip
+    for turn in explained["turns"]:
+        candidate = candidates.get(turn["turn_id"])
+        assert turn["cost"] == (candidate["cost"] if candidate else None)
+        if candidate:
+            assert turn["score"] == candidate["score"]
+        elif turn["decision"] in (block.NO_ANCHOR, block.FORGOTTEN):
+            assert turn["score"] == 0.0
+    assert (explained["n_turns"], explained["n_blocks"]) == (len(gate), len(gate) - len(gone))
+
+
+@given(turns, queries, presets, budgets)
+def test_select_is_a_view_of_it(history: list[tuple[str, str]], query: str, preset: Settings, budget: int) -> None:
+    gate = gate_of(history, budget, settings=preset)
+    explained = gate.explain(query)
+    candidates = {candidate["turn_id"]: candidate for candidate in explained["candidates"]}
+    assert gate.select(query) == [
+        {
+            **{key: candidates[step["turn_id"]][key] for key in ("turn_id", "user", "assistant", "score")},
+            "covered_ids": step["covered_ids"],
+        }
+        for step in explained["steps"]
+    ]
+
+
+@given(turns, queries)
+def test_it_is_plain_data(history: list[tuple[str, str]], query: str) -> None:
+    explained = gate_of(history).explain(query)
+    assert set(explained) == KEYS
+    assert_plain(explained)
+    assert json.loads(json.dumps(explained)) == explained
+
+
+@given(turns, queries)
+def test_each_anchor_has_its_name(history: list[tuple[str, str]], query: str) -> None:
+    gate = gate_of(history)
+    for anchor in gate.explain(query)["anchors"]:
+        if anchor["df"] or anchor["searched"]:
+            assert gate.anchor_text(anchor["id"]) == anchor["text"]
+    for chosen in gate.select(query):
+        assert all(gate.anchor_text(i) for i in chosen["covered_ids"])
+
+
+# --- decisions and reasons
+
+
+def decisions_of(history: list[tuple[str, str]], query: str, budget: int = 4000, **settings: Any) -> list[str]:
+    explained = gate_of(history, budget, settings=Settings(**settings)).explain(query)
+    return [turn["decision"] for turn in explained["turns"]]
+
+
+def test_no_anchor_and_chosen() -> None:
+    assert decisions_of([("redis", ""), ("git", "")], "redis") == ["chosen", "no anchor"]
+
+
+def test_no_content_word() -> None:
+    history = [("缓存删除", "惰性"), ("redis", ""), ("git", "")]
+    assert decisions_of(history, "redis 惰性") == ["no content word", "chosen", "no anchor"]
+
+
+def test_below_the_best() -> None:
+    decisions = decisions_of([("redis", "")] * 3, "redis", max_candidates=1)
+    assert decisions == ["below the best", "below the best", "chosen"]
+
+
+def test_covers_nothing_new() -> None:
+    assert decisions_of([("redis", ""), ("redis", "")], "redis") == ["covers nothing new", "chosen"]
+
+
+def test_coverage_reached() -> None:
+    history = [("redis alpha beta gamma delta epsilon zeta eta", ""), ("theta", "")]
+    query = "redis alpha beta gamma delta epsilon zeta eta theta"
+    assert decisions_of(history, query) == ["chosen", "coverage reached"]
+    assert decisions_of(history, query, coverage_stop=1.0) == ["chosen", "chosen"]
+
+
+def test_no_room() -> None:
+    assert decisions_of([("redis " + "x" * 200, "")], "redis", 60) == ["no room"]
+
+
+def test_taken_back() -> None:
+    gate = gate_of([("redis", "")], 40, count_tokens=lambda text: len(text) + 20 * text.count("\n["))
+    assert [turn["decision"] for turn in gate.explain("redis")["turns"]] == ["taken back"]
+    assert gate.select("redis") == []
+
+
+@pytest.mark.parametrize(("history", "query", "reason"), [
+    ([], "x", "no history"),
+    ([("redis", "")], "redis", "1 of 1 candidates chosen"),
+    ([("redis", "")], "git", "no turn is a candidate"),
+    ([("redis", "")], "go on", "anchors inherited from the topic's last turn: 1 of 1 candidates chosen"),
+    ([("redis", "")], "？！", "query has no content terms: "),
+    ([("redis", "")], "q" * 3000, "constraints and query alone exceed the budget"),
+])  # fmt: skip
+def test_the_reason_is_one_sentence(history: list[tuple[str, str]], query: str, reason: str) -> None:
+    assert gate_of(history).explain(query)["reason"].startswith(reason)
+
+
+def test_inherited_anchors_are_marked() -> None:
+    explained = gate_of([("redis ttl", "")]).explain("go on")
+    assert [(anchor["text"], anchor["origin"]) for anchor in explained["anchors"]] == [
+        ("go", "query"), ("redis", "inherited"), ("ttl", "inherited")]  # fmt: skip
+    assert explained["gate"]["deictic"] is True
