@@ -173,19 +173,30 @@ cdef inline int double_directory(TermTable *table) noexcept nogil:
     return 0
 
 
+cdef inline uint32_t n_live_slots(const Bucket *bucket) noexcept nogil:
+    cdef uint32_t i, n = 0
+    for i in range(bucket.n_slots):
+        n += bucket.slots[i].key > REMOVED
+    return n
+
+
 cdef inline int grow_bucket(TermTable *table, uint64_t h) noexcept nogil:
-    """Make room in the bucket of hash h: double it, or split it when it is as large as it may be."""
+    """Make room in the bucket of hash h: double it, or split it when it is as large as it may be.
+
+    A bucket that is mostly removed slots is only cleared of them.
+    """
     cdef Bucket *old = table.directory[directory_index(table, h)]
-    cdef bint split = old.n_slots >= MAX_SLOTS
+    cdef bint crowded = 4 * n_live_slots(old) > old.n_slots
+    cdef bint split = crowded and old.n_slots >= MAX_SLOTS
     if split and old.depth == table.depth and double_directory(table) < 0:
         return -1
     cdef uint32_t depth = old.depth + 1 if split else old.depth
-    cdef Bucket *low = new_bucket(old.n_slots if split else 2 * old.n_slots, depth)
+    cdef Bucket *low = new_bucket(2 * old.n_slots if crowded and not split else old.n_slots, depth)
     cdef Bucket *high = new_bucket(old.n_slots, depth) if split else low
     if low == NULL or high == NULL:
-        free(low)
         if high != low:
             free(high)
+        free(low)
         return -1
     cdef uint32_t i, span, first
     cdef uint64_t bit

@@ -166,6 +166,15 @@ cdef inline int32_t first_new_term(int32_t n_terms, const int32_t *tokens, Py_ss
     return n_terms
 
 
+cdef list checked_postings(group, Py_ssize_t n_turns):
+    """Postings as (turn, tf_user, tf_assistant) of C's size; ValueError unless the turns exist and ascend."""
+    postings = [(turn, min(tf_user, MAX_TF), min(tf_assistant, MAX_TF)) for turn, tf_user, tf_assistant in group]
+    turns = [-1, *(posting[0] for posting in postings), n_turns]
+    if any(turns[i] >= turns[i + 1] for i in range(len(turns) - 1)):
+        raise ValueError(f"extra postings must be of existing turns, ascending, got turns {turns[1:-1]!r:.80}")
+    return postings
+
+
 cdef array.array ints(Py_ssize_t n):
     return array.clone(INTS, n, zero=False)
 
@@ -417,15 +426,25 @@ cdef class TermMatrix:
         self, const int32_t[::1] term_ids, const double[::1] idf, extra_postings, Posting **extra
     ) except NULL:
         """Posting lists of the terms; id -1 has none, -2 - j is extra_postings[j], (turn, tf, tf) triples."""
-        cdef Py_ssize_t n = term_ids.shape[0], i, j, done = 0
-        cdef QueryTerm *terms = <QueryTerm *> calloc(max(n, 1), sizeof(QueryTerm))
-        cdef Py_ssize_t n_extra = sum(map(len, extra_postings))
+        cdef Py_ssize_t n = term_ids.shape[0], i, j
+        cdef list firsts = [0], flat = []
+        cdef QueryTerm *terms
         cdef Term *term
-        extra[0] = <Posting *> malloc(max(n_extra, 1) * sizeof(Posting))
+        if idf.shape[0] != n:
+            raise ValueError(f"term_ids and idf differ in length: {n} and {idf.shape[0]}")
+        for group in extra_postings:
+            flat += checked_postings(group, self.rows.n)
+            firsts.append(len(flat))
+        if n and min(term_ids) < -1 - len(extra_postings):
+            raise ValueError(f"term_ids name extra postings that are not there: {min(term_ids)}")
+        terms = <QueryTerm *> calloc(max(n, 1), sizeof(QueryTerm))
+        extra[0] = <Posting *> malloc(max(len(flat), 1) * sizeof(Posting))
         if terms == NULL or extra[0] == NULL:
             free(terms)
             free(extra[0])
             raise MemoryError
+        for i in range(<Py_ssize_t> len(flat)):
+            extra[0][i].turn, extra[0][i].tf_user, extra[0][i].tf_assistant = flat[i]
         for i in range(n):
             terms[i].idf = idf[i]
             if 0 <= term_ids[i] < self.postings.n_terms:
@@ -435,13 +454,8 @@ cdef class TermMatrix:
                     terms[i].end = terms[i].next + term.df
             elif term_ids[i] <= -2:
                 j = -2 - term_ids[i]
-                terms[i].next = extra[0] + done
-                for turn, tf_user, tf_assistant in extra_postings[j]:
-                    extra[0][done].turn = turn
-                    extra[0][done].tf_user = min(tf_user, MAX_TF)
-                    extra[0][done].tf_assistant = min(tf_assistant, MAX_TF)
-                    done += 1
-                terms[i].end = extra[0] + done
+                terms[i].next = extra[0] + <Py_ssize_t> firsts[j]
+                terms[i].end = extra[0] + <Py_ssize_t> firsts[j + 1]
         return terms
 
     def top(
@@ -467,8 +481,6 @@ cdef class TermMatrix:
         cdef const int32_t *allowed_turns = NULL
         cdef Py_ssize_t i, n_found, n = term_ids.shape[0], n_allowed = 0
         cdef bint filtered = allowed is not None
-        if idf.shape[0] != n:
-            raise ValueError(f"term_ids and idf differ in length: {n} and {idf.shape[0]}")
         k = max(0, min(k, self.rows.n_live))
         if filtered:
             only = allowed
@@ -599,6 +611,8 @@ cdef class TermMatrix:
         entry a sentence in order of turns, sides and sentences; held[ends[i - 1]:ends[i]] are the indexes into
         term_ids of what sentence i holds, ascending. O(tokens of the turns).
         """
+        if idf.shape[0] != term_ids.shape[0]:
+            raise ValueError(f"term_ids and idf differ in length: {term_ids.shape[0]} and {idf.shape[0]}")
         return hits_of(self, turns, term_ids, idf)
 
     def csc(self, int side):

@@ -47,8 +47,8 @@ def test_top_20(benchmark, n_turns):
     query.add(("Redis 惰性删除和定期删除的内存回收",))
     ids = vocabulary.find(query)
     _, idf, _ = matrix.weigh(ids)
-    arguments = dict(
-        idf_mass=sum(idf), k=20, k1=1.2, b=0.75, weight_user=1.5, weight_assistant=0.7, weight_exact=1.0,
-        weight_recency=0.2, recency_window=100.0,
-    )  # fmt: skip
+    arguments = {
+        "idf_mass": sum(idf), "k": 20, "k1": 1.2, "b": 0.75, "weight_user": 1.5, "weight_assistant": 0.7,
+        "weight_exact": 1.0, "weight_recency": 0.2, "recency_window": 100.0,
+    }  # fmt: skip
     benchmark(lambda: matrix.top(array("i", ids), idf, **arguments))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from functools import lru_cache
+from functools import cache
 from importlib.resources import files
 
 from gatekeeper import lexicon
@@ -25,18 +25,18 @@ def _zipf(n: int) -> list[float]:
     return [1.0 / (rank + 2) for rank in range(n)]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _english_words() -> list[str]:
     rng = random.Random(SEED)
-    words = [
-        "".join(rng.choice(CONSONANTS) + rng.choice(VOWELS) for _ in range(rng.choice((1, 2, 2, 3, 3, 4)))) + rng.choice(("", "n", "s", "t"))
-        for _ in range(6000)
-    ]
+    words = []
+    for _ in range(6000):
+        syllables = [rng.choice(CONSONANTS) + rng.choice(VOWELS) for _ in range(rng.choice((1, 2, 2, 3, 3, 4)))]
+        words.append("".join(syllables) + rng.choice(("", "n", "s", "t")))
     function_words = list(lexicon.english_words())
     return function_words[:120] + words
 
 
-@lru_cache(maxsize=None)
+@cache
 def _chinese_characters() -> list[str]:
     rng = random.Random(SEED)
     common = sorted(set("".join(lexicon.protected_words()) + lexicon.traditional_pairs()[1][:1500]))
@@ -44,7 +44,7 @@ def _chinese_characters() -> list[str]:
     return common
 
 
-@lru_cache(maxsize=None)
+@cache
 def _mixed_sentences() -> list[str]:
     lines = files("gatekeeper.cli").joinpath("demo_conversation.jsonl").read_text(encoding="utf-8").splitlines()
     turns = [json.loads(line) for line in lines]

@@ -94,14 +94,20 @@ class Corpus:
         return anchors
 
     def inherited(self) -> list[Anchor]:
-        """The user-side anchors of the topic's last turn that has any, for a query that points back."""
-        for turn_id in range(len(self.texts) - 1, (self.topic_starts[-1] if self.texts else 0) - 1, -1):
-            ids = self.matrix.side_terms(turn_id, USER)
-            if ids:
-                origins = [IS_NGRAM if self.vocabulary.is_ngram(i) else 0 for i in ids]
-                anchors = self._anchors(self.vocabulary, ids, origins, local_ids=ids, inherited=True)
-                return [anchor for anchor in anchors if not self._is_below_floor(anchor)]
-        return []
+        """The user-side anchors of the topic's last turn that has any, for a query that points back.
+
+        A turn that points back itself ("go on") hands on what stands before it too, within the topic's window.
+        """
+        ids: dict[int, None] = {}
+        for turn_id in range(len(self.texts) - 1, len(self.texts) - 1 - self.topic_window(), -1):
+            side = self.matrix.side_terms(turn_id, USER)
+            ids.update(dict.fromkeys(side))
+            if side and not is_deictic(self.block(turn_id).user):
+                break
+        term_ids = array("i", ids)
+        origins = [IS_NGRAM if self.vocabulary.is_ngram(i) else 0 for i in term_ids]
+        anchors = self._anchors(self.vocabulary, term_ids, origins, local_ids=term_ids, inherited=True)
+        return [anchor for anchor in anchors if not self._is_below_floor(anchor)]
 
     def gate(self, query: Query, anchors: Sequence[Anchor]) -> GateDecision:
         """Gate a query against the active topic. Only anchors count, not a fallback."""

@@ -59,7 +59,7 @@ def idf_mass(mask: int, idf: Sequence[float]) -> float:
 
 
 def prune(corpus: Corpus, candidates: Sequence[Candidate], anchors: Sequence[Anchor]) -> None:
-    """Cut every candidate down to its best sentences: sets kept, covers and both texts, and holds where whole blocks may be wanted.
+    """Cut every candidate down to its best sentences: sets kept, covers and both texts; holds for whole blocks.
 
     At most `max_sentences` a side, those of the greatest idf mass, ties to the earlier one, in their order.
     The first sentence of the assistant is always kept and counts among them.

@@ -142,7 +142,7 @@ def _turns(corpus: Corpus, selection: Selection, arrays: QueryArrays) -> list[di
     if arrays.idf_mass > 0.0:
         scores = {c.turn_id: c.score for c in score_blocks(corpus, arrays, corpus.matrix.n_turns)}
     costs = {c.turn_id: c.cost for c in selection.candidates}
-    decisions = {turn_id: NO_ANCHOR for turn_id in range(corpus.matrix.n_turns)}
+    decisions = dict.fromkeys(range(corpus.matrix.n_turns), NO_ANCHOR)
     for turn_id in scores:
         decisions[turn_id] = BELOW_TOP
     words = ContentWords(corpus, selection.query_anchors) if selection.gate.action == SWITCH else None

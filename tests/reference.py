@@ -152,10 +152,13 @@ class Conversation:
         return self.above_floor([self.term(text) if text in words else self.searched(text) for text in texts])
 
     def inherited(self) -> list[Anchor]:
-        for turn in range(len(self.turns) - 1, (self.topic_starts[-1] if self.turns else 0) - 1, -1):
-            if self.sides[turn][0]:
-                return self.above_floor([self.term(text) for text in dict.fromkeys(self.sides[turn][0])])
-        return []
+        first = max(self.topic_starts[-1], len(self.turns) - self.settings.topic_window) if self.turns else 0
+        texts: list[str] = []
+        for turn in reversed(range(first, len(self.turns))):
+            texts += self.sides[turn][0]
+            if self.sides[turn][0] and not is_deictic(self.turns[turn][0]):
+                break
+        return self.above_floor([self.term(text) for text in dict.fromkeys(texts)])
 
     def anchors(self, query: str) -> list[Anchor]:
         """A(q), inherited ones behind the query's own."""

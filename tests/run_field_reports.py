@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,9 @@ def decoded(value: Any) -> Any:
     return {key: decoded(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def gate_for(turns: list[Any], query: str, room: int, constraints: list[str] = (), **settings: Any) -> ContextGatekeeper:  # type: ignore[assignment]
+def gate_for(
+    turns: list[Any], query: str, room: int, constraints: Sequence[str] = (), **settings: Any
+) -> ContextGatekeeper:
     """A gatekeeper with the turns, and `room` for the selected texts."""
     labels = sum(len(f"[{i} user] \n[{i} assistant] \n") for i in range(len(turns)))
     probe = ContextGatekeeper(1)
@@ -168,7 +171,8 @@ def run_count(given: dict[str, Any], check: Check) -> None:
 
 
 def run_prompt(given: dict[str, Any], check: Check) -> None:
-    turns = given.get("turns") or [[f"Redis 的第 {i} 个问题是过期策略", f"第 {i} 个回答：惰性删除与定期删除"] for i in range(30)]
+    made = [[f"Redis 的第 {i} 个问题是过期策略", f"第 {i} 个回答：惰性删除与定期删除"] for i in range(30)]
+    turns = given.get("turns") or made
     queries = given.get("queries") or [given.get("query") or f"Redis 过期策略的第 {i} 点" for i in range(20)]
     gate = gate_for(turns, queries[0], given.get("budget_tokens", ROOM), given.get("constraints") or ["只用中文回答"])
     head = gate.constraints.render()

@@ -4,7 +4,14 @@ import itertools
 
 import pytest
 
-from gatekeeper import ArgumentTypeError, ArgumentValueError, BudgetError, ContextGatekeeper, ConversationError, select_many
+from gatekeeper import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    BudgetError,
+    ContextGatekeeper,
+    ConversationError,
+    select_many,
+)
 
 REDIS = [("Redis 惰性删除是什么", "访问时才检查键是否过期。"), ("Git rebase 怎么用", "先切到功能分支。")]
 GIT = [("how does git bisect work?", "It halves the range of commits."), ("lunch?", "noodles")]
@@ -52,7 +59,7 @@ def test_a_bad_conversation_reports_its_index_and_the_rest_goes_on(threads):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_stop_on_error_raises_the_error_of_the_conversation(threads):
-    results = select_many([REDIS, None, GIT], QUERIES + ["x"], threads=threads, stop_on_error=True)
+    results = select_many([REDIS, None, GIT], [*QUERIES, "x"], threads=threads, stop_on_error=True)
     assert next(results)
     with pytest.raises(ConversationError, match="conversation 1: TypeError"):
         next(results)

@@ -119,8 +119,8 @@ def test_the_default_thresholds_are_open_at_their_edges(held: float, lacking: fl
 def test_each_threshold_decides_alone(
     overlap_continue: float, overlap_switch: float, new_ratio_switch: float, action: str
 ) -> None:
-    chosen = Settings(overlap_continue=overlap_continue, overlap_switch=overlap_switch,
-    new_ratio_switch=new_ratio_switch)
+    chosen = Settings(
+        overlap_continue=overlap_continue, overlap_switch=overlap_switch, new_ratio_switch=new_ratio_switch)
     assert gate_topic("q", {"old": 1.0, "new": 1.0}, {"old"}, settings=chosen).action == action
 
 
@@ -170,3 +170,13 @@ def test_a_query_that_points_back_inherits_the_anchors_of_the_last_turn_that_has
     found = [(a["text"], a["origin"]) for a in gate.explain("它呢")["anchors"]]
     assert found == [("它呢", "query"), ("git", "inherited"), ("rebase", "inherited")]
     assert [a["text"] for a in gate.explain("kubernetes")["anchors"]] == ["kubernetes"]
+
+
+def test_a_turn_that_points_back_itself_hands_on_what_stands_before_it() -> None:
+    gate = ContextGatekeeper(4000)
+    gate.add_turns([("lunch", "noodles"), ("redis 的惰性删除", "访问时检查"), ("继续", "还有定期删除"), ("go on", "")])
+    for query in ("继续", "go on", "然后呢"):
+        inherited = [a["text"] for a in gate.explain(query)["anchors"] if a["origin"] == "inherited"]
+        assert {"redis", "惰性", "惰性删"} <= set(inherited)
+        assert "lunch" not in inherited
+        assert 1 in [block["turn_id"] for block in gate.select(query)]

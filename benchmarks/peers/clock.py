@@ -32,7 +32,7 @@ class Scale:
 
     def __post_init__(self) -> None:
         self.rounds = 7 if self.quick else 15
-        self.slow_ns = 2_000_000_000 if self.quick else 8_000_000_000
+        self.slow_ns = 1_000_000_000 if self.quick else 3_000_000_000
 
     def sizes(self, largest: int = 100_000) -> list[int]:
         top = min(largest, 10_000) if self.quick else largest

@@ -114,6 +114,7 @@ class Output:
         self._console(buffer, sys.stderr).print(Text(one_line(text), role), soft_wrap=True)
         if sys.stderr is not None:
             sys.stderr.write(buffer.getvalue())
+            sys.stderr.flush()
 
 
 class LogHandler(logging.Handler):

@@ -306,3 +306,18 @@ def test_ngrams_of_the_floor_are_left_out_of_the_masses_and_words_are_not() -> N
     masses = add(matrix, [("缓存 redis", "")])
     assert is_ngram("缓存")
     assert masses == [0.0, reference.idf(30, 30), 0.0, 0.0]
+
+
+def test_extra_postings_must_be_of_existing_turns_in_order() -> None:
+    matrix = TermMatrix(Vocabulary(LEXICON))
+    add(matrix, [("redis", ""), ("git", "")])
+    searched, weight = array("i", [-2]), array("d", [1.0])
+    for postings in ([(2, 1, 0)], [(-1, 1, 0)], [(1, 1, 0), (0, 1, 0)], [(0, 1, 0), (0, 1, 0)]):
+        with pytest.raises(ValueError, match="existing turns, ascending"):
+            matrix.top(searched, weight, idf_mass=1.0, k=1, extra_postings=[postings], **WEIGHTS)
+    with pytest.raises(ValueError, match="extra postings that are not there"):
+        matrix.top(array("i", [-3]), weight, idf_mass=1.0, k=1, extra_postings=[[(0, 1, 0)]], **WEIGHTS)
+    for call in (lambda: matrix.parts(0, searched, array("d"), k1=1.2, b=0.75, extra_postings=[[]]),
+                 lambda: matrix.sentence_hits(array("i", [0]), searched, array("d"))):  # fmt: skip
+        with pytest.raises(ValueError, match="differ in length"):
+            call()

@@ -230,3 +230,13 @@ def test_an_own_lexicon_decides_what_breaks_and_what_is_protected() -> None:
     assert [vocabulary.text(i) for i in range(len(vocabulary))] == [
         "bar", "子", "丑", "子甲", "子甲丙", "甲丙", "丑寅", "缓"]
     assert array("i", vocabulary.token_ids()).tolist() == [0, 1, 2, 3, 4, 5, 1, 6, 7]
+
+
+def test_the_table_stays_right_while_turns_come_and_go_many_times() -> None:
+    vocabulary = Vocabulary(LEXICON)
+    vocabulary.add(("kept anchor",))
+    for i in range(300):
+        vocabulary.add((" ".join(f"passing{i}x{k} p{i}q{k}" for k in range(200)),))
+        assert len(vocabulary) == 402
+        vocabulary.truncate(2)
+    assert [vocabulary.id_of("kept"), vocabulary.id_of("anchor"), vocabulary.id_of("passing7x7")] == [0, 1, -1]
