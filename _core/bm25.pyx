@@ -7,6 +7,7 @@ from libc.string cimport memset
 from cpython cimport array
 
 from _core.csr cimport (
+    LengthNorm,
     fifth_root,
     index_t,
     inverse_document_frequency,
@@ -44,14 +45,15 @@ def score_csc(
     count as absent. Precondition: `check_indices` has passed. O(n_rows + nnz of the columns).
     """
     cdef Py_ssize_t t, i
-    cdef double norm
+    cdef double weight
+    cdef LengthNorm norm = length_norm(average_length, k1, b)
     with nogil:
         scores[:] = 0.0
         for t in range(terms.shape[0]):
+            weight = idf[t] * (k1 + 1.0)
             for i in range(indptr[terms[t]], indptr[terms[t] + 1]):
                 if tf[i] > 0.0:
-                    norm = length_norm(row_lengths[indices[i]], average_length, k1, b)
-                    scores[indices[i]] += saturated(idf[t], tf[i], norm, k1)
+                    scores[indices[i]] += saturated(weight, tf[i], row_lengths[indices[i]], norm)
         for i in range(scores.shape[0]):
             scores[i] = scores[i] / idf_mass
 
@@ -65,7 +67,8 @@ def score_csr(
     cdef Py_ssize_t n_terms = terms.shape[0], row, i, t
     cdef int32_t *position = <int32_t *> malloc(max(n_columns, 1) * sizeof(int32_t))
     cdef double *tf_of = <double *> malloc(max(n_terms, 1) * sizeof(double))
-    cdef double norm, total
+    cdef double total
+    cdef LengthNorm norm = length_norm(average_length, k1, b)
     if position == NULL or tf_of == NULL:
         free(position)
         free(tf_of)
@@ -77,13 +80,12 @@ def score_csr(
         memset(tf_of, 0, n_terms * sizeof(double))
         for row in range(scores.shape[0]):
             total = 0.0
-            norm = length_norm(row_lengths[row], average_length, k1, b)
             for i in range(indptr[row], indptr[row + 1]):
                 if position[indices[i]] >= 0:
                     tf_of[position[indices[i]]] = tf[i]
             for t in range(n_terms):
                 if tf_of[t] > 0.0:
-                    total += saturated(idf[t], tf_of[t], norm, k1)
+                    total += saturated(idf[t] * (k1 + 1.0), tf_of[t], row_lengths[row], norm)
                 tf_of[t] = 0.0
             scores[row] = total / idf_mass
     free(position)

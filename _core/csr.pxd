@@ -41,16 +41,26 @@ cdef inline double inverse_document_frequency(int64_t df, int64_t n_blocks) noex
     return natural_log((<double> n_blocks + 1.0) / (<double> df + 1.0)) + 1.0
 
 
-cdef inline double length_norm(double length, double average, double k1, double b) noexcept nogil:
-    """The length term of BM25's denominator, k1 (1 - b + b |x| / avg|x|)."""
-    if average <= 0.0:
-        return k1 * (1.0 - b)
-    return k1 * (1.0 - b + b * length / average)
+cdef struct LengthNorm:
+    # BM25's length term k1 (1 - b + b |x| / avg|x|) as base + slope |x|
+    double base
+    double slope
 
 
-cdef inline double saturated(double idf, double tf, double norm, double k1) noexcept nogil:
-    """One term's part of BM25, idf tf (k1 + 1) / (tf + norm), for tf > 0."""
-    return idf * tf * (k1 + 1.0) / (tf + norm)
+cdef inline LengthNorm length_norm(double average, double k1, double b) noexcept nogil:
+    """The length term for sides of this average length; without lengths (average 0) it is constant.
+
+    Its base is never 0, so that tf / (tf + norm) is 0 for tf 0 and 1 for k1 0; what it adds is lost in rounding.
+    """
+    cdef LengthNorm norm
+    norm.base = k1 * (1.0 - b) + 1e-300
+    norm.slope = k1 * b / average if average > 0.0 else 0.0
+    return norm
+
+
+cdef inline double saturated(double weight, double tf, double length, LengthNorm norm) noexcept nogil:
+    """One term's part of BM25, weight tf / (tf + norm), with weight = idf (k1 + 1)."""
+    return weight * tf / (tf + (norm.base + norm.slope * length))
 
 
 cdef inline double fifth_root(double x) noexcept nogil:

@@ -10,7 +10,8 @@ from libc.string cimport memcpy, memmove, memset
 
 cdef enum:
     MAX_TF = 65535
-    TERM_CHUNK = 4096
+    TERM_BITS = 12
+    TERM_CHUNK = 4096       # 1 << TERM_BITS
     N_CLASSES = 12          # pieces of 2 ** 1 to 2 ** 11 postings come from the pool
     MIN_POOL = 2048
     MAX_POOL = 65536
@@ -60,7 +61,7 @@ cdef inline int size_class(uint32_t n) noexcept nogil:
 
 
 cdef inline Term *term_of(const Postings *postings, Py_ssize_t term_id) noexcept nogil:
-    return &postings.chunks[term_id // TERM_CHUNK][term_id % TERM_CHUNK]
+    return &postings.chunks[<size_t> term_id >> TERM_BITS][<size_t> term_id & (TERM_CHUNK - 1)]
 
 
 cdef inline const Posting *list_of(const Term *term) noexcept nogil:

@@ -4,6 +4,7 @@ What a term is stands in docs/algorithm.md; tests/reference.py says the same in 
 """
 
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from _core.buffers cimport IntBuffer, int_push
 from _core.characters cimport (
@@ -24,13 +25,16 @@ from _core.characters cimport (
     in_word,
     put_utf8,
 )
-from _core.table cimport TermTable, table_add, table_find
+from _core.table cimport TermTable, table_add, table_find, tag_of
 
 cdef enum:
     MAX_WORD = 255          # characters; a longer word is no anchor
     MAX_PHRASE = 64         # characters between the quotes
     MAX_ENTRY = 4           # characters of a lexicon entry
-    TEXT_ROOM = 4 * MAX_WORD + 8
+    TEXT_ROOM = 1056        # bytes: 4 * MAX_WORD and some
+    MAX_INDEX = 0x7FFFFFFF
+    FIRST_HAN = 0x4E00
+    N_HAN = 0x5200
 
 cdef enum:
     FROM_WORD = 1           # a word, an identifier, a version, a CJK n-gram
@@ -53,10 +57,12 @@ cdef struct Words:
     # the lexicon as the scanner reads it; constant once it is built
     Characters characters
     const TermTable *stop_words
+    const uint64_t *stop_bits       # [64]: hashes of the stop words, most other words are told from them here
+    const uint32_t *plain_han       # [0x5200 / 32]: which of U+4E00-9FFF are CJK, fold to themselves, begin no entry
     const LexiconEntry *entries     # by first character, longest first
     const EntrySpan *spans          # open addressing on the first character
     uint32_t span_mask
-    const uint64_t *pair_bits       # [64]: hashes of the first two characters of all entries
+    const uint64_t *pair_bits       # [512]: hashes of the first two characters of all entries
 
 
 cdef struct Scanner:
@@ -69,18 +75,20 @@ cdef struct Scanner:
     const int32_t *sentence_ends
     Py_ssize_t n_sentences
     Py_ssize_t sentence             # the sentence that the scanner stands in
+    Py_ssize_t sentence_end         # where it ends
     Py_ssize_t first_token
     Py_ssize_t double_quote_end     # where the last phrase of each symmetric quote was closed
     Py_ssize_t single_quote_end
     Py_ssize_t backtick_end
     bint failed                     # memory ran out
-    uint8_t text[1056]
+    uint8_t text[TEXT_ROOM]
 
 
 cdef inline uint64_t text_key(const uint8_t *text, uint32_t length) noexcept nogil:
     """The key of a term given as UTF-8: packed where it is at most 8 printable ASCII characters."""
     cdef uint64_t key = 0
-    cdef uint64_t h = 0xCBF29CE484222325
+    cdef uint64_t h = length
+    cdef uint64_t part
     cdef uint32_t i
     if length <= 8:
         for i in range(length):
@@ -89,9 +97,11 @@ cdef inline uint64_t text_key(const uint8_t *text, uint32_t length) noexcept nog
             key |= <uint64_t> text[i] << (8 * i)
         else:
             return key
-    for i in range(length):
-        h = (h ^ text[i]) * <uint64_t> 0x100000001B3
-    h ^= h >> 29
+    for i in range(0, length, 8):
+        part = 0
+        memcpy(&part, text + i, min(length - i, <uint32_t> 8))
+        h = (h ^ part) * <uint64_t> 0x9E3779B97F4A7C15
+        h ^= h >> 29
     return (h & <uint64_t> 0x7FFFFFFFFFFFFFFF) | 0x80
 
 
@@ -122,15 +132,23 @@ cdef inline uint64_t key_of_text(const Words *words, const uint8_t *text, uint32
     return text_key(text, length)
 
 
-cdef inline void emit(
-    Scanner *scanner, uint64_t key, uint32_t length, Py_ssize_t start, uint8_t origin
-) noexcept nogil:
-    cdef int32_t term_id = table_add(scanner.table, key, scanner.text, length)
+cdef inline void enter_sentence(Scanner *scanner, Py_ssize_t start) noexcept nogil:
+    """Close the sentences that end at or before `start`."""
     while (scanner.sentence < scanner.n_sentences
            and start >= scanner.sentence_ends[scanner.sentence]):
         if int_push(scanner.token_ends, <int32_t> (scanner.stream.size - scanner.first_token)) < 0:
             scanner.failed = True
         scanner.sentence += 1
+    scanner.sentence_end = (
+        scanner.sentence_ends[scanner.sentence] if scanner.sentence < scanner.n_sentences else MAX_INDEX)
+
+
+cdef inline void emit(
+    Scanner *scanner, uint64_t key, uint32_t length, Py_ssize_t start, uint8_t origin
+) noexcept nogil:
+    cdef int32_t term_id = table_add(scanner.table, key, scanner.text, length)
+    if start >= scanner.sentence_end:
+        enter_sentence(scanner, start)
     if term_id < 0 or int_push(scanner.stream, term_id) < 0:
         scanner.failed = True
         return
@@ -138,6 +156,14 @@ cdef inline void emit(
         int_push(scanner.origins, origin) < 0 or int_push(scanner.starts, <int32_t> start) < 0
     ):
         scanner.failed = True
+
+
+cdef inline bint is_stop_word(
+    const Words *words, uint64_t key, const uint8_t *text, uint32_t length
+) noexcept nogil:
+    cdef uint32_t tag = tag_of(key)
+    return ((words.stop_bits[(tag >> 6) & 63] >> (tag & 63)) & 1
+            and table_find(words.stop_words, key, text, length) >= 0)
 
 
 cdef inline bint is_apostrophe(uint32_t c) noexcept nogil:
@@ -177,7 +203,7 @@ cdef inline void emit_word(
     for i in range(start, end):
         length += put_utf8(scanner.text + length, folded(&words.characters, s[i]))
     key = text_key(scanner.text, length)
-    if table_find(words.stop_words, key, scanner.text, length) < 0:
+    if not is_stop_word(words, key, scanner.text, length):
         emit(scanner, key, length, start, FROM_WORD)
 
 
@@ -309,6 +335,24 @@ cdef inline Py_ssize_t emit_name_letter(
     return end
 
 
+cdef inline Py_ssize_t ascii_run_end(
+    const Words *words, const char_t *s, Py_ssize_t n, Py_ssize_t start, bint *has_parts, uint64_t *key
+) noexcept nogil:
+    """The index behind the ASCII word characters from `start` on; key: the first 8 of them, folded and packed."""
+    cdef Py_ssize_t i = start
+    cdef uint32_t character_class
+    while i < n and s[i] < 0x80:
+        character_class = words.characters.classes[s[i]]
+        if not in_word(character_class):
+            break
+        if i > start and (character_class == UPPER or character_class == UNDERSCORE):
+            has_parts[0] = True
+        if i < start + 8:
+            key[0] |= <uint64_t> words.characters.folds[s[i]] << (8 * (i - start))
+        i += 1
+    return i
+
+
 cdef inline Py_ssize_t scan_word(
     Scanner *scanner, const char_t *s, Py_ssize_t n, Py_ssize_t start
 ) noexcept nogil:
@@ -316,12 +360,21 @@ cdef inline Py_ssize_t scan_word(
     cdef const Words *words = scanner.words
     cdef bint has_parts = class_of(&words.characters, s[start]) == UNDERSCORE
     cdef bint has_hyphen = False
-    cdef Py_ssize_t end = run_end(words, s, n, start, &has_parts)
+    cdef uint64_t key = 0
+    cdef Py_ssize_t end = ascii_run_end(words, s, n, start, &has_parts, &key)
     cdef Py_ssize_t i, first
+    cdef bint is_packed = end - start <= 8
+    if end < n and s[end] >= 0x80 and in_word(class_of(&words.characters, s[end])):
+        is_packed = False
+        has_parts = has_parts or class_of(&words.characters, s[end]) == UPPER
+        end = run_end(words, s, n, end, &has_parts)
     if not joins(words, s, n, end):
         if end - start == 1:
             return emit_name_letter(scanner, s, n, start)
-        emit_word(scanner, s, start, end)
+        if not is_packed:
+            emit_word(scanner, s, start, end)
+        elif not is_stop_word(words, key, NULL, 0):
+            emit(scanner, key, 0, start, FROM_WORD)
         if has_parts:
             emit_parts(scanner, s, start, end)
         return end
@@ -359,34 +412,47 @@ cdef inline bint scan_dot_net(
     return True
 
 
-cdef inline const LexiconEntry *entry_at(
-    const Words *words, const char_t *s, Py_ssize_t n, Py_ssize_t i
+cdef inline uint32_t pair_hash(uint32_t a, uint32_t b) noexcept nogil:
+    """15 bits of two characters."""
+    return (a * <uint32_t> 0x9E3779B1 + b * <uint32_t> 0x85EBCA6B) >> 17
+
+
+cdef inline const LexiconEntry *longest_entry(
+    const Words *words, const char_t *s, Py_ssize_t n, Py_ssize_t i, uint32_t a, uint32_t b
 ) noexcept nogil:
-    """The longest lexicon entry of two characters or more that begins at i, or NULL."""
-    cdef uint32_t ahead[4]
-    cdef uint32_t k, n_ahead = 0, h, slot
-    cdef const EntrySpan *span
+    """The longest lexicon entry that begins at i with the folded characters a and b, or NULL."""
+    cdef uint32_t c = folded(&words.characters, s[i + 2]) if i + 2 < n else 0
+    cdef uint32_t d = folded(&words.characters, s[i + 3]) if i + 3 < n else 0
+    cdef uint32_t slot = a & words.span_mask
+    cdef uint32_t k
     cdef const LexiconEntry *entry
-    while n_ahead < MAX_ENTRY and i + n_ahead < n:
-        ahead[n_ahead] = folded(&words.characters, s[i + n_ahead])
-        n_ahead += 1
-    if n_ahead < 2:
-        return NULL
-    h = (ahead[0] * 31 + ahead[1]) & 4095
-    if not (words.pair_bits[h >> 6] >> (h & 63)) & 1:
-        return NULL
-    slot = ahead[0] & words.span_mask
-    while words.spans[slot].n_entries > 0 and words.spans[slot].first_character != ahead[0]:
+    while words.spans[slot].n_entries > 0 and words.spans[slot].first_character != a:
         slot = (slot + 1) & words.span_mask
-    span = &words.spans[slot]
-    for k in range(span.n_entries):
-        entry = &words.entries[span.first_entry + k]
-        if entry.length <= n_ahead and entry.characters[1] == ahead[1] and (
-            entry.length < 3 or entry.characters[2] == ahead[2]) and (
-            entry.length < 4 or entry.characters[3] == ahead[3]
-        ):
+    for k in range(words.spans[slot].n_entries):
+        entry = &words.entries[words.spans[slot].first_entry + k]
+        if entry.characters[1] == b and (entry.length < 3 or entry.characters[2] == c) and (
+                entry.length < 4 or entry.characters[3] == d):
             return entry
     return NULL
+
+
+cdef inline const LexiconEntry *entry_at(
+    const Words *words, const char_t *s, Py_ssize_t n, Py_ssize_t i, uint32_t a
+) noexcept nogil:
+    """The longest lexicon entry of two characters or more that begins at i with the folded a, or NULL."""
+    cdef uint32_t b, h
+    if i + 1 >= n:
+        return NULL
+    b = folded(&words.characters, s[i + 1])
+    h = pair_hash(a, b)
+    if not (words.pair_bits[h >> 6] >> (h & 63)) & 1:
+        return NULL
+    return longest_entry(words, s, n, i, a, b)
+
+
+cdef inline bint is_plain_han(const Words *words, uint32_t c) noexcept nogil:
+    cdef uint32_t k = c - FIRST_HAN
+    return k < N_HAN and (words.plain_han[k >> 5] >> (k & 31)) & 1
 
 
 cdef inline Py_ssize_t scan_cjk(
@@ -399,12 +465,16 @@ cdef inline Py_ssize_t scan_cjk(
     cdef Py_ssize_t n_content = 0, protected_until = start, skip
     cdef Py_ssize_t i = start
     while i < n:
-        character_class = class_of(&words.characters, s[i])
-        if character_class < CJK:
-            break
-        c = folded(&words.characters, s[i])
+        c = s[i]
+        if is_plain_han(words, c):
+            character_class = CJK
+        else:
+            character_class = class_of(&words.characters, c)
+            if character_class < CJK:
+                break
+            c = folded(&words.characters, c)
         if character_class > CJK and i >= protected_until:
-            entry = entry_at(words, s, n, i)
+            entry = entry_at(words, s, n, i, c)
             skip = 0
             if entry != NULL and entry.protects:
                 protected_until = i + entry.length
@@ -513,6 +583,7 @@ cdef inline int scan(Scanner *scanner, const char_t *s, Py_ssize_t n) noexcept n
     cdef uint32_t character_class
     scanner.sentence = 0
     scanner.first_token = scanner.stream.size
+    scanner.sentence_end = scanner.sentence_ends[0] if scanner.n_sentences > 0 else MAX_INDEX
     scanner.double_quote_end = scanner.single_quote_end = scanner.backtick_end = -1
     while i < n:
         character_class = class_of(&words.characters, s[i])

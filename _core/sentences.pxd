@@ -27,6 +27,11 @@ cdef inline bint is_blank(uint32_t c) noexcept nogil:
     return c == 0x20 or c == 0x09 or c == 0x0D
 
 
+cdef inline bint is_plain(uint32_t c) noexcept nogil:
+    """Whether a character surely ends nothing, opens nothing and is no blank; most letters are."""
+    return (0x40 <= c < 0x60) or (0x61 <= c < 0x3000) or (0x3003 <= c < 0xFF00)
+
+
 cdef inline bint is_ascii_letter(uint32_t c) noexcept nogil:
     return 0x61 <= (c | 0x20) <= 0x7A
 
@@ -204,6 +209,9 @@ cdef inline int find_sentences(const char_t *s, Py_ssize_t n, IntBuffer *ends) n
             else:
                 has_content = has_content or not is_blank(c)
                 i += 1
+                while i < n and is_plain(s[i]):
+                    has_content = True
+                    i += 1
             continue
         has_content = has_content or c != 0x0A
         i = end_of_break(s, n, end)

@@ -3,8 +3,9 @@
 A key holds the term itself where it fits: up to 8 ASCII characters, or 1 to 3 CJK characters of 21 bits
 under bit 63. Any other term is a hash under bit 7 of the lowest byte, its UTF-8 stored and compared, so
 that two terms never share an id. The table is a directory of small open-addressing buckets (extendible
-hashing): a full bucket doubles up to MAX_SLOTS and then splits in two, so no insertion moves more than
-MAX_SLOTS / 2 keys.
+hashing): a full bucket grows up to MAX_SLOTS and then splits in two, so no insertion moves more than
+MAX_SLOTS / 2 keys. A slot holds 32 bits of the key's hash, which place it, and the id; the key itself stands in the
+entry of the id, so that the table that is probed stays small.
 """
 
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -13,20 +14,22 @@ from libc.string cimport memcmp, memcpy, memset
 
 cdef enum:
     MIN_SLOTS = 64
+    GROWTH = 4
     MAX_SLOTS = 4096
-    ENTRY_CHUNK = 4096
+    ENTRY_BITS = 12
+    ENTRY_CHUNK = 4096      # 1 << ENTRY_BITS
     MIN_ARENA = 1024
     MAX_ARENA = 65536
 
 cdef enum:
-    EMPTY = 0
-    REMOVED = 1     # no key: every byte of a packed term is a space or more
+    EMPTY = 0               # as an id_plus_1
+    GONE = -1               # as an id_plus_1: the slot of a removed term
+    REMOVED = 1             # as a key: no term has it, every byte of a packed one is a space or more
 
 
 cdef struct Slot:
-    uint64_t key
-    int32_t term_id
-    uint32_t unused
+    uint32_t tag            # the key's hash: its high bits choose the bucket, its low bits the slot
+    int32_t id_plus_1
 
 
 cdef struct Bucket:
@@ -57,9 +60,9 @@ cdef struct TermTable:
     ArenaChunk *arena
 
 
-cdef inline uint64_t mixed(uint64_t key) noexcept nogil:
+cdef inline uint32_t tag_of(uint64_t key) noexcept nogil:
     key = (key ^ (key >> 32)) * <uint64_t> 0x9E3779B97F4A7C15
-    return key ^ (key >> 32)
+    return <uint32_t> (key >> 32)
 
 
 cdef inline bint is_packed(uint64_t key) noexcept nogil:
@@ -71,11 +74,11 @@ cdef inline bint is_cjk_key(uint64_t key) noexcept nogil:
 
 
 cdef inline Entry *entry_of(const TermTable *table, int32_t term_id) noexcept nogil:
-    return &table.chunks[term_id // ENTRY_CHUNK][term_id % ENTRY_CHUNK]
+    return &table.chunks[<uint32_t> term_id >> ENTRY_BITS][<uint32_t> term_id & (ENTRY_CHUNK - 1)]
 
 
-cdef inline uint32_t directory_index(const TermTable *table, uint64_t h) noexcept nogil:
-    return <uint32_t> ((h >> 32) >> (32 - table.depth))
+cdef inline Bucket *bucket_of(const TermTable *table, uint32_t tag) noexcept nogil:
+    return table.directory[<uint64_t> tag >> (32 - table.depth)]
 
 
 cdef inline Bucket *new_bucket(uint32_t n_slots, uint32_t depth) noexcept nogil:
@@ -129,33 +132,39 @@ cdef inline bint same_text(const uint8_t *stored, const uint8_t *text, uint32_t 
     return stored_length(stored) == length and memcmp(stored + 2, text, length) == 0
 
 
+cdef inline Slot *find_slot(
+    const TermTable *table, Bucket *bucket, uint32_t tag, uint64_t key, const uint8_t *text, uint32_t length
+) noexcept nogil:
+    """The slot of a term, or the empty one where it would go. `text` is read for hashed keys only."""
+    cdef uint32_t mask = bucket.n_slots - 1
+    cdef uint32_t i = tag & mask
+    cdef Slot *slot = &bucket.slots[i]
+    cdef const Entry *entry
+    while slot.id_plus_1 != EMPTY:
+        if slot.tag == tag and slot.id_plus_1 > 0:
+            entry = entry_of(table, slot.id_plus_1 - 1)
+            if entry.key == key and (entry.text == NULL or same_text(entry.text, text, length)):
+                return slot
+        i = (i + 1) & mask
+        slot = &bucket.slots[i]
+    return slot
+
+
 cdef inline int32_t table_find(
     const TermTable *table, uint64_t key, const uint8_t *text, uint32_t length
 ) noexcept nogil:
-    """The id of a term, or -1. `text` is read for hashed keys only."""
-    cdef uint64_t h = mixed(key)
-    cdef Bucket *bucket = table.directory[directory_index(table, h)]
-    cdef uint32_t mask = bucket.n_slots - 1
-    cdef uint32_t i = <uint32_t> h & mask
-    cdef Slot *slot
-    while True:
-        slot = &bucket.slots[i]
-        if slot.key == EMPTY:
-            return -1
-        if slot.key == key and (
-            is_packed(key) or same_text(entry_of(table, slot.term_id).text, text, length)
-        ):
-            return slot.term_id
-        i = (i + 1) & mask
+    """The id of a term, or -1."""
+    cdef uint32_t tag = tag_of(key)
+    return find_slot(table, bucket_of(table, tag), tag, key, text, length).id_plus_1 - 1
 
 
-cdef inline void bucket_put(Bucket *bucket, uint64_t key, int32_t term_id) noexcept nogil:
+cdef inline void bucket_put(Bucket *bucket, uint32_t tag, int32_t id_plus_1) noexcept nogil:
     cdef uint32_t mask = bucket.n_slots - 1
-    cdef uint32_t i = <uint32_t> mixed(key) & mask
-    while bucket.slots[i].key != EMPTY:
+    cdef uint32_t i = tag & mask
+    while bucket.slots[i].id_plus_1 != EMPTY:
         i = (i + 1) & mask
-    bucket.slots[i].key = key
-    bucket.slots[i].term_id = term_id
+    bucket.slots[i].tag = tag
+    bucket.slots[i].id_plus_1 = id_plus_1
     bucket.n_used += 1
 
 
@@ -176,22 +185,22 @@ cdef inline int double_directory(TermTable *table) noexcept nogil:
 cdef inline uint32_t n_live_slots(const Bucket *bucket) noexcept nogil:
     cdef uint32_t i, n = 0
     for i in range(bucket.n_slots):
-        n += bucket.slots[i].key > REMOVED
+        n += bucket.slots[i].id_plus_1 > 0
     return n
 
 
-cdef inline int grow_bucket(TermTable *table, uint64_t h) noexcept nogil:
-    """Make room in the bucket of hash h: double it, or split it when it is as large as it may be.
+cdef inline int grow_bucket(TermTable *table, uint32_t tag) noexcept nogil:
+    """Make room in the bucket of a tag: make it GROWTH times as large, or split it when it is as large as it may be.
 
     A bucket that is mostly removed slots is only cleared of them.
     """
-    cdef Bucket *old = table.directory[directory_index(table, h)]
+    cdef Bucket *old = bucket_of(table, tag)
     cdef bint crowded = 4 * n_live_slots(old) > old.n_slots
     cdef bint split = crowded and old.n_slots >= MAX_SLOTS
     if split and old.depth == table.depth and double_directory(table) < 0:
         return -1
     cdef uint32_t depth = old.depth + 1 if split else old.depth
-    cdef Bucket *low = new_bucket(2 * old.n_slots if crowded and not split else old.n_slots, depth)
+    cdef Bucket *low = new_bucket(GROWTH * old.n_slots if crowded and not split else old.n_slots, depth)
     cdef Bucket *high = new_bucket(old.n_slots, depth) if split else low
     if low == NULL or high == NULL:
         if high != low:
@@ -199,13 +208,13 @@ cdef inline int grow_bucket(TermTable *table, uint64_t h) noexcept nogil:
         free(low)
         return -1
     cdef uint32_t i, span, first
-    cdef uint64_t bit
+    cdef Slot slot
     for i in range(old.n_slots):
-        if old.slots[i].key > REMOVED:
-            bit = (mixed(old.slots[i].key) >> (63 - old.depth)) & 1 if split else 0
-            bucket_put(high if bit else low, old.slots[i].key, old.slots[i].term_id)
+        slot = old.slots[i]
+        if slot.id_plus_1 > 0:
+            bucket_put(high if split and (slot.tag >> (31 - old.depth)) & 1 else low, slot.tag, slot.id_plus_1)
     span = <uint32_t> 1 << (table.depth - old.depth)
-    first = directory_index(table, h) & ~(span - 1)
+    first = <uint32_t> (<uint64_t> tag >> (32 - table.depth)) & ~(span - 1)
     for i in range(span):
         table.directory[first + i] = high if split and i >= span // 2 else low
     free(old)
@@ -260,22 +269,18 @@ cdef inline uint8_t *store_text(TermTable *table, const uint8_t *text, uint16_t 
     return stored
 
 
-cdef inline int32_t table_add(
-    TermTable *table, uint64_t key, const uint8_t *text, uint32_t length
+cdef inline int32_t new_term(
+    TermTable *table, uint32_t tag, uint64_t key, const uint8_t *text, uint32_t length
 ) noexcept nogil:
-    """The id of a term, given a new one when it is new; -1 when memory runs out."""
-    cdef int32_t term_id = table_find(table, key, text, length)
-    if term_id >= 0:
-        return term_id
-    cdef uint64_t h = mixed(key)
-    cdef Bucket *bucket = table.directory[directory_index(table, h)]
+    """Give a term that the table does not hold the next id; -1 when memory runs out."""
+    cdef Bucket *bucket = bucket_of(table, tag)
     while 2 * (bucket.n_used + 1) > bucket.n_slots:
-        if grow_bucket(table, h) < 0:
+        if grow_bucket(table, tag) < 0:
             return -1
-        bucket = table.directory[directory_index(table, h)]
-    if add_entry_room(table) < 0:
+        bucket = bucket_of(table, tag)
+    if table.n_terms == table.capacity and add_entry_room(table) < 0:
         return -1
-    term_id = table.n_terms
+    cdef int32_t term_id = table.n_terms
     cdef Entry *entry = entry_of(table, term_id)
     entry.key = key
     entry.text = NULL
@@ -283,23 +288,45 @@ cdef inline int32_t table_add(
         entry.text = store_text(table, text, <uint16_t> length)
         if entry.text == NULL:
             return -1
-    bucket_put(bucket, key, term_id)
+    bucket_put(bucket, tag, term_id + 1)
     table.n_terms += 1
     return term_id
+
+
+cdef inline int32_t table_add(
+    TermTable *table, uint64_t key, const uint8_t *text, uint32_t length
+) noexcept nogil:
+    """The id of a term, given a new one when it is new; -1 when memory runs out."""
+    cdef uint32_t tag = tag_of(key)
+    cdef Bucket *bucket = bucket_of(table, tag)
+    cdef Slot *slot = find_slot(table, bucket, tag, key, text, length)
+    if slot.id_plus_1 != EMPTY:
+        return slot.id_plus_1 - 1
+    if 2 * (bucket.n_used + 1) > bucket.n_slots or table.n_terms == table.capacity or not is_packed(key):
+        return new_term(table, tag, key, text, length)
+    cdef Entry *entry = entry_of(table, table.n_terms)
+    entry.key = key
+    entry.text = NULL
+    slot.tag = tag
+    slot.id_plus_1 = table.n_terms + 1
+    bucket.n_used += 1
+    table.n_terms += 1
+    return table.n_terms - 1
 
 
 cdef inline void table_remove(TermTable *table, int32_t term_id) noexcept nogil:
     """Forget a term: its slot is freed and its text is overwritten; the id is never given again."""
     cdef Entry *entry = entry_of(table, term_id)
-    cdef uint64_t h = mixed(entry.key)
-    cdef Bucket *bucket = table.directory[directory_index(table, h)]
-    cdef uint32_t i = <uint32_t> h & (bucket.n_slots - 1)
+    cdef uint32_t tag = tag_of(entry.key)
+    cdef Bucket *bucket = bucket_of(table, tag)
+    cdef uint32_t i = tag & (bucket.n_slots - 1)
     cdef uint16_t length
     if entry.key <= REMOVED:
         return
-    while bucket.slots[i].key != EMPTY:
-        if bucket.slots[i].key == entry.key and bucket.slots[i].term_id == term_id:
-            bucket.slots[i].key = REMOVED
+    while bucket.slots[i].id_plus_1 != EMPTY:
+        if bucket.slots[i].id_plus_1 == term_id + 1:
+            bucket.slots[i].id_plus_1 = GONE
+            bucket.slots[i].tag = 0
             break
         i = (i + 1) & (bucket.n_slots - 1)
     if entry.text != NULL:

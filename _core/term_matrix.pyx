@@ -5,13 +5,14 @@ average lengths enter when a query is scored.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
-from libc.stdlib cimport calloc, free, malloc, qsort
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from cpython cimport array
 
-from _core.buffers cimport DoubleBuffer, IntBuffer, double_push, int_free, int_push
-from _core.csr cimport inverse_document_frequency, length_norm, saturated
+from _core.buffers cimport DoubleBuffer, IntBuffer, int_free
+from _core.csr cimport LengthNorm, inverse_document_frequency, length_norm, saturated
+from _core.hits cimport HitColumns, TermSlot, position_table, push_hits
 from _core.postings cimport (
     MAX_TF,
     Posting,
@@ -35,127 +36,20 @@ from _core.rows cimport (
     new_row,
     reserve_rows,
     rows_free,
-    token_ends_of,
     tokens_of,
 )
+from _core.scoring cimport Allowed, Formula, QueryTerm, best_rows
 from _core.table cimport entry_of, is_cjk_key
-from _core.topk cimport Scored, offer, sort_best_first
+from _core.topk cimport Scored
 from gatekeeper._core.vocabulary cimport Vocabulary
 
 import array
 
 cdef enum:
-    BLOCK = 1024            # turns scored at a time: their sums stay in the first-level cache
     IDF_CACHE = 64
 
 cdef array.array INTS = array.array("i")
 cdef array.array DOUBLES = array.array("d")
-
-
-cdef struct QueryTerm:
-    const Posting *next
-    const Posting *end
-    double idf
-
-
-cdef struct Formula:
-    double k1
-    double b
-    double weight_user
-    double weight_assistant
-    double weight_exact
-    double weight_recency
-    double recency_window
-    double idf_mass
-    double average_user
-    double average_assistant
-    int64_t current_turn
-    int32_t n_present
-
-
-cdef inline double recency_of(int64_t age, double window) noexcept nogil:
-    cdef double recency = 1.0 - <double> age / window
-    return recency if recency > 0.0 else 0.0
-
-
-cdef inline Scored score_of(
-    const Formula *formula, int32_t turn, double sum_user, double sum_assistant, int32_t n_held
-) noexcept nogil:
-    """score = w_u lex(user) + w_a lex(assistant) + w_e exact + w_r recency, added in this order."""
-    cdef Scored scored
-    scored.turn = turn
-    scored.n_held = n_held
-    scored.lex_user = sum_user / formula.idf_mass
-    scored.lex_assistant = sum_assistant / formula.idf_mass
-    scored.score = (
-        formula.weight_user * scored.lex_user
-        + formula.weight_assistant * scored.lex_assistant
-        + formula.weight_exact * (1.0 if n_held == formula.n_present else 0.0)
-        + formula.weight_recency * recency_of(formula.current_turn - turn, formula.recency_window))
-    return scored
-
-
-cdef void add_block(
-    QueryTerm *term, const Rows *rows, const Formula *formula, uint32_t base, double *sums, int32_t *held
-) noexcept nogil:
-    """Add one term's part to the sums of the turns of a block."""
-    cdef uint32_t slot
-    cdef const Posting *posting = term.next
-    while posting < term.end and posting.turn < base + BLOCK:
-        slot = posting.turn - base
-        if posting.tf_user > 0:
-            sums[2 * slot] += saturated(term.idf, posting.tf_user, length_norm(
-                rows.lengths[posting.turn].user, formula.average_user, formula.k1, formula.b), formula.k1)
-        if posting.tf_assistant > 0:
-            sums[2 * slot + 1] += saturated(term.idf, posting.tf_assistant, length_norm(
-                rows.lengths[posting.turn].assistant, formula.average_assistant, formula.k1, formula.b),
-                formula.k1)
-        held[slot] += 1
-        posting += 1
-    term.next = posting
-
-
-cdef Py_ssize_t best_rows(
-    QueryTerm *terms, Py_ssize_t n_terms, const Rows *rows, const Formula *formula,
-    const int32_t *allowed, Py_ssize_t n_allowed, bint filtered, Scored *heap, Py_ssize_t k
-) noexcept nogil:
-    """The k best turns that hold a term, best first. Returns how many there are, or -1 without memory."""
-    cdef double *sums = <double *> malloc(2 * BLOCK * sizeof(double))
-    cdef int32_t *held = <int32_t *> malloc(BLOCK * sizeof(int32_t))
-    cdef Py_ssize_t base = -BLOCK, t, slot, n_found = 0, next_allowed = 0
-    cdef bint touched
-    cdef Scored scored
-    if sums == NULL or held == NULL:
-        free(sums)
-        free(held)
-        return -1
-    while base + BLOCK < rows.n:
-        base += BLOCK
-        touched = False
-        for t in range(n_terms):
-            if terms[t].next < terms[t].end and terms[t].next.turn < base + BLOCK:
-                if not touched:
-                    memset(sums, 0, 2 * BLOCK * sizeof(double))
-                    memset(held, 0, BLOCK * sizeof(int32_t))
-                    touched = True
-                add_block(&terms[t], rows, formula, <uint32_t> base, sums, held)
-        if not touched:
-            continue
-        for slot in range(min(<Py_ssize_t> BLOCK, rows.n - base)):
-            if held[slot] == 0:
-                continue
-            if filtered:
-                while next_allowed < n_allowed and allowed[next_allowed] < base + slot:
-                    next_allowed += 1
-                if next_allowed == n_allowed or allowed[next_allowed] != base + slot:
-                    continue
-            scored = score_of(
-                formula, <int32_t> (base + slot), sums[2 * slot], sums[2 * slot + 1], held[slot])
-            n_found = offer(heap, n_found, k, &scored)
-    sort_best_first(heap, n_found)
-    free(sums)
-    free(held)
-    return n_found
 
 
 cdef inline int32_t first_new_term(int32_t n_terms, const int32_t *tokens, Py_ssize_t n) noexcept nogil:
@@ -239,11 +133,14 @@ cdef class TermMatrix:
         """
         cdef Vocabulary found = self.vocabulary
         cdef Py_ssize_t n_new = found.token_counts.size // 2
-        cdef array.array masses = array.clone(DOUBLES, n_new * (n_ages + 1), zero=True)
+        cdef array.array masses
         cdef Py_ssize_t i, token = 0, sentence = 0
         cdef int status = 0
+        if n_ages < 0:
+            raise ValueError(f"n_ages must be at least 0, got {n_ages}")
         if found.token_counts.size % 2:
             raise ValueError("append takes an even number of texts, a user side and an assistant side a turn")
+        masses = array.clone(DOUBLES, n_new * (n_ages + 1), zero=True)
         for i in range(n_new):
             status = self.append_row(
                 found.stream.data + token, found.token_counts.data + 2 * i,
@@ -403,6 +300,7 @@ cdef class TermMatrix:
 
     def side_terms(self, int64_t turn, int side):
         """Distinct term ids of one side (0 user, 1 assistant) in order of first occurrence: int32[n]."""
+        self.check_side(side)
         if not 0 <= turn < self.rows.n or self.rows.rows[turn] == NULL:
             return ints(0)
         ids = [tokens_of(self.rows.rows[turn], side)[i] for i in range(self.rows.rows[turn].n_tokens[side])]
@@ -411,19 +309,29 @@ cdef class TermMatrix:
     def sentence_ends(self, int64_t turn, int side):
         """Where the sentences of one side end, in characters: int32[n_sentences]."""
         cdef Row *row = self.row_at(turn)
-        cdef array.array ends = ints(row.n_sentences[side])
+        cdef array.array ends
         cdef Py_ssize_t i
+        self.check_side(side)
+        ends = ints(row.n_sentences[side])
         for i in range(row.n_sentences[side]):
             ends.data.as_ints[i] = char_ends_of(row, side)[i]
         return ends
+
+    cdef int check_side(self, int side) except -1:
+        if side != 0 and side != 1:
+            raise ValueError(f"side must be 0 (user) or 1 (assistant), got {side}")
+        return 0
 
     cdef Row *row_at(self, int64_t turn) except NULL:
         if not 0 <= turn < self.rows.n or self.rows.rows[turn] == NULL:
             raise IndexError(f"no turn {turn}; turns run from 0 to {self.rows.n - 1}")
         return self.rows.rows[turn]
 
+    cdef LengthNorm norm_of(self, int64_t total_tokens, double k1, double b) noexcept:
+        return length_norm(total_tokens / <double> max(self.rows.n_live, 1), k1, b)
+
     cdef QueryTerm *query_terms(
-        self, const int32_t[::1] term_ids, const double[::1] idf, extra_postings, Posting **extra
+        self, const int32_t[::1] term_ids, const double[::1] idf, double k1, extra_postings, Posting **extra
     ) except NULL:
         """Posting lists of the terms; id -1 has none, -2 - j is extra_postings[j], (turn, tf, tf) triples."""
         cdef Py_ssize_t n = term_ids.shape[0], i, j
@@ -446,7 +354,7 @@ cdef class TermMatrix:
         for i in range(<Py_ssize_t> len(flat)):
             extra[0][i].turn, extra[0][i].tf_user, extra[0][i].tf_assistant = flat[i]
         for i in range(n):
-            terms[i].idf = idf[i]
+            terms[i].weight = idf[i] * (k1 + 1.0)
             if 0 <= term_ids[i] < self.postings.n_terms:
                 term = term_of(&self.postings, term_ids[i])
                 if term.df > 0:
@@ -478,23 +386,27 @@ cdef class TermMatrix:
         cdef QueryTerm *terms
         cdef Scored *heap
         cdef const int32_t[::1] only
-        cdef const int32_t *allowed_turns = NULL
-        cdef Py_ssize_t i, n_found, n = term_ids.shape[0], n_allowed = 0
-        cdef bint filtered = allowed is not None
+        cdef Allowed filter
+        cdef Py_ssize_t i, n_found, n = term_ids.shape[0]
         k = max(0, min(k, self.rows.n_live))
-        if filtered:
+        memset(&filter, 0, sizeof(filter))
+        if allowed is not None:
             only = allowed
-            n_allowed = only.shape[0]
-            allowed_turns = &only[0] if n_allowed else NULL
-        formula.k1, formula.b = k1, b
+            filter.filtered = True
+            filter.n = only.shape[0]
+            filter.turns = &only[0] if filter.n else NULL
+        formula.norm_user = self.norm_of(self.rows.total_user, k1, b)
+        formula.norm_assistant = self.norm_of(self.rows.total_assistant, k1, b)
         formula.weight_user, formula.weight_assistant = weight_user, weight_assistant
         formula.weight_exact, formula.weight_recency = weight_exact, weight_recency
         formula.recency_window, formula.idf_mass = recency_window, idf_mass
         formula.current_turn = self.rows.n
-        formula.average_user = self.rows.total_user / <double> max(self.rows.n_live, 1)
-        formula.average_assistant = self.rows.total_assistant / <double> max(self.rows.n_live, 1)
+        formula.rough_user = weight_user / idf_mass
+        formula.rough_assistant = weight_assistant / idf_mass
+        formula.margin = 1e-9 * (
+            (weight_user + weight_assistant) * (k1 + 1.0) + weight_exact + weight_recency)
         formula.n_present = 0
-        terms = self.query_terms(term_ids, idf, extra_postings, &extra)
+        terms = self.query_terms(term_ids, idf, k1, extra_postings, &extra)
         for i in range(n):
             formula.n_present += terms[i].next < terms[i].end
         heap = <Scored *> malloc(max(k, 1) * sizeof(Scored))
@@ -502,8 +414,7 @@ cdef class TermMatrix:
             if heap == NULL:
                 raise MemoryError
             with nogil:
-                n_found = best_rows(
-                    terms, n, &self.rows, &formula, allowed_turns, n_allowed, filtered, heap, k)
+                n_found = best_rows(terms, n, &self.rows, &formula, &filter, heap, k)
             if n_found < 0:
                 raise MemoryError
             return scored_arrays(heap, n_found, formula.n_present)
@@ -525,9 +436,10 @@ cdef class TermMatrix:
         cdef Posting *extra = NULL
         cdef QueryTerm *terms
         cdef const Posting *posting
-        cdef double blocks = <double> max(self.rows.n_live, 1)
+        cdef LengthNorm norm_user = self.norm_of(self.rows.total_user, k1, b)
+        cdef LengthNorm norm_assistant = self.norm_of(self.rows.total_assistant, k1, b)
         self.row_at(turn)
-        terms = self.query_terms(term_ids, idf, extra_postings, &extra)
+        terms = self.query_terms(term_ids, idf, k1, extra_postings, &extra)
         for i in range(n):
             posting = terms[i].next
             while posting < terms[i].end and posting.turn < turn:
@@ -536,12 +448,10 @@ cdef class TermMatrix:
                 continue
             tf_user.data.as_ints[i] = posting.tf_user
             tf_assistant.data.as_ints[i] = posting.tf_assistant
-            if posting.tf_user:
-                user.data.as_doubles[i] = saturated(idf[i], posting.tf_user, length_norm(
-                    self.rows.lengths[turn].user, self.rows.total_user / blocks, k1, b), k1)
-            if posting.tf_assistant:
-                assistant.data.as_doubles[i] = saturated(idf[i], posting.tf_assistant, length_norm(
-                    self.rows.lengths[turn].assistant, self.rows.total_assistant / blocks, k1, b), k1)
+            user.data.as_doubles[i] = saturated(
+                terms[i].weight, posting.tf_user, self.rows.lengths[turn].user, norm_user)
+            assistant.data.as_doubles[i] = saturated(
+                terms[i].weight, posting.tf_assistant, self.rows.lengths[turn].assistant, norm_assistant)
         free(terms)
         free(extra)
         return tf_user, tf_assistant, user, assistant
@@ -563,8 +473,11 @@ cdef class TermMatrix:
         cdef Py_ssize_t n_groups = group_ends.shape[0], j, i, first = 0, n = 0
         cdef uint8_t *held
         cdef array.array turns
-        if n_groups and (group_ends[n_groups - 1] > term_ids.shape[0] or group_ends[0] < 0):
-            raise ValueError(f"group_ends must end within term_ids, {term_ids.shape[0]} long")
+        for j in range(n_groups):
+            if not first <= group_ends[j] <= term_ids.shape[0]:
+                raise ValueError(f"group_ends must ascend and end within term_ids, {term_ids.shape[0]} long")
+            first = group_ends[j]
+        first = 0
         held = <uint8_t *> calloc(max(self.rows.n, 1), 1)
         if held == NULL:
             raise MemoryError
@@ -623,6 +536,7 @@ cdef class TermMatrix:
         cdef const Posting *posting
         cdef Term *term
         cdef int count
+        self.check_side(side)
         turns = ints(self.n_postings())
         tf = array.clone(DOUBLES, len(turns), zero=False)
         indptr.data.as_ints[0] = 0
@@ -651,6 +565,7 @@ cdef class TermMatrix:
         """Tokens of one side of every turn, |x| of the formula: int32[n_turns]; 0 for a forgotten turn."""
         cdef array.array lengths = ints(self.rows.n)
         cdef Py_ssize_t i
+        self.check_side(side)
         for i in range(self.rows.n):
             lengths.data.as_ints[i] = (
                 self.rows.lengths[i].user if side == 0 else self.rows.lengths[i].assistant)
@@ -672,106 +587,14 @@ cdef tuple scored_arrays(const Scored *scored, Py_ssize_t n, int32_t n_present):
     return turns, score, user, assistant, exact
 
 
-cdef struct TermSlot:
-    int32_t term_id
-    int32_t position        # in the query, -1: an empty slot
-
-
-cdef inline int32_t query_position(const TermSlot *slots, uint32_t mask, int32_t term_id) noexcept nogil:
-    cdef uint32_t i = (<uint32_t> term_id * <uint32_t> 0x9E3779B1) & mask
-    while slots[i].position >= 0:
-        if slots[i].term_id == term_id:
-            return slots[i].position
-        i = (i + 1) & mask
-    return -1
-
-
-cdef struct HitColumns:
-    IntBuffer position
-    IntBuffer side
-    IntBuffer sentence
-    IntBuffer start
-    IntBuffer end
-    IntBuffer held_end
-    IntBuffer held
-    DoubleBuffer mass
-
-
-cdef int by_value(const void *a, const void *b) noexcept nogil:
-    return (<const int32_t *> a)[0] - (<const int32_t *> b)[0]
-
-
-cdef Py_ssize_t sort_distinct(int32_t *values, Py_ssize_t n) noexcept nogil:
-    """Sort in place and drop repetitions; how many are left."""
-    cdef Py_ssize_t i, kept = 1
-    if n > 1:
-        qsort(values, n, sizeof(int32_t), by_value)
-    for i in range(1, n):
-        if values[i] != values[kept - 1]:
-            values[kept] = values[i]
-            kept += 1
-    return kept
-
-
-cdef TermSlot *position_table(const int32_t[::1] term_ids, uint32_t *mask) noexcept nogil:
-    cdef Py_ssize_t n_slots = 16, n = term_ids.shape[0], j
-    cdef uint32_t i
-    cdef TermSlot *slots
-    while n_slots < 4 * n:
-        n_slots *= 2
-    slots = <TermSlot *> malloc(n_slots * sizeof(TermSlot))
-    if slots == NULL:
-        return NULL
-    for j in range(n_slots):
-        slots[j].position = -1
-    mask[0] = <uint32_t> (n_slots - 1)
-    for j in range(n):
-        if term_ids[j] < 0:
-            continue
-        i = (<uint32_t> term_ids[j] * <uint32_t> 0x9E3779B1) & mask[0]
-        while slots[i].position >= 0:
-            i = (i + 1) & mask[0]
-        slots[i].term_id = term_ids[j]
-        slots[i].position = <int32_t> j
-    return slots
-
-
-cdef int push_hits(
-    Row *row, int side, const TermSlot *slots, uint32_t mask, const double *idf, int32_t position, HitColumns *hits
-) noexcept nogil:
-    """Append the hits of one side of a row, the candidate at `position`."""
-    cdef int32_t token = 0, start = 0, s, held
-    cdef Py_ssize_t first, i
-    cdef double mass
-    for s in range(row.n_sentences[side]):
-        first = hits.held.size
-        while token < token_ends_of(row, side)[s]:
-            held = query_position(slots, mask, tokens_of(row, side)[token])
-            token += 1
-            if held >= 0 and int_push(&hits.held, held) < 0:
-                return -1
-        if hits.held.size > first:
-            hits.held.size = first + sort_distinct(hits.held.data + first, hits.held.size - first)
-            mass = 0.0
-            for i in range(first, hits.held.size):
-                mass += idf[hits.held.data[i]]
-            if (int_push(&hits.position, position) < 0 or int_push(&hits.side, side) < 0
-                    or int_push(&hits.sentence, s) < 0 or int_push(&hits.start, start) < 0
-                    or int_push(&hits.end, char_ends_of(row, side)[s]) < 0
-                    or int_push(&hits.held_end, <int32_t> hits.held.size) < 0
-                    or double_push(&hits.mass, mass) < 0):
-                return -1
-        start = char_ends_of(row, side)[s]
-    return 0
-
-
 cdef tuple hits_of(TermMatrix matrix, const int32_t[::1] turns, const int32_t[::1] term_ids, const double[::1] idf):
     cdef HitColumns hits
     cdef uint32_t mask = 0
     cdef Py_ssize_t p
     cdef int side
     cdef Row *row
-    cdef TermSlot *slots = position_table(term_ids, &mask)
+    cdef TermSlot *slots = position_table(
+        &term_ids[0] if term_ids.shape[0] else NULL, term_ids.shape[0], &mask)
     memset(&hits, 0, sizeof(hits))
     try:
         if slots == NULL:

@@ -31,7 +31,7 @@ from _core.characters cimport (
     class_of,
     folded,
 )
-from _core.scan cimport MAX_ENTRY, EntrySpan, LexiconEntry, Scanner, key_of_text, scan, text_key
+from _core.scan cimport FIRST_HAN, MAX_ENTRY, N_HAN, EntrySpan, LexiconEntry, Scanner, key_of_text, pair_hash, scan, text_key
 from _core.sentences cimport find_sentences
 from _core.table cimport (
     REMOVED,
@@ -45,6 +45,7 @@ from _core.table cimport (
     table_free,
     table_init,
     table_remove,
+    tag_of,
 )
 
 import array
@@ -110,7 +111,10 @@ cdef class Lexicon:
             {**dict.fromkeys(breaking, 0), **dict.fromkeys(protected, 1)})
         for k in range(len(traditional)):
             self.classes[<uint16_t> ord(traditional[k])] = self.classes[<uint16_t> ord(simplified[k])]
+        self.fill_plain_han()
         self.words.stop_words = &self.stop_words
+        self.words.stop_bits = self.stop_bits
+        self.words.plain_han = self.plain_han
         self.words.pair_bits = self.pair_bits
 
     cdef fill_characters(self, marks):
@@ -149,11 +153,21 @@ cdef class Lexicon:
 
     cdef fill_stop_words(self, stop_words):
         cdef bytes text
+        cdef uint64_t key
+        cdef uint32_t tag
         for word in stop_words:
             text = word.encode()
-            if table_add(&self.stop_words, text_key(text, <uint32_t> len(text)), text,
-                         <uint32_t> len(text)) < 0:
+            key = text_key(text, <uint32_t> len(text))
+            tag = tag_of(key)
+            self.stop_bits[(tag >> 6) & 63] |= <uint64_t> 1 << (tag & 63)
+            if table_add(&self.stop_words, key, text, <uint32_t> len(text)) < 0:
                 raise MemoryError
+
+    cdef fill_plain_han(self):
+        cdef uint32_t k
+        for k in range(N_HAN):
+            if self.classes[FIRST_HAN + k] == CJK and self.folds[FIRST_HAN + k] == FIRST_HAN + k:
+                self.plain_han[k >> 5] |= <uint32_t> 1 << (k & 31)
 
     cdef fill_entries(self, dict entries):
         """Lay the entries out by first character, longest first, and index the first characters."""
@@ -178,7 +192,7 @@ cdef class Lexicon:
             entry.protects = entries[text]
             for i, character in enumerate(text):
                 entry.characters[i] = <uint16_t> ord(character)
-            h = (entry.characters[0] * <uint32_t> 31 + entry.characters[1]) & 4095
+            h = pair_hash(entry.characters[0], entry.characters[1])
             self.pair_bits[h >> 6] |= <uint64_t> 1 << (h & 63)
             slot = entry.characters[0] & self.words.span_mask
             while self.spans[slot].n_entries > 0 and (

@@ -104,7 +104,7 @@ def seconds(value: float | None) -> str:
 def line_of(row: Row, width: int) -> str:
     """One line for the terminal."""
     ratio = f"{median(row.ratios):6.3f} [{min(row.ratios):.3f}..{max(row.ratios):.3f}]" if row.ratios else f"{'-':>6}"
-    return f"{row.name:<{width}} {seconds(row.a):>10} {seconds(row.b):>10}  {ratio:<22} {row.note}".rstrip()
+    return f"{row.name:<{width}} {seconds(row.a):>10} {seconds(row.b):>10}  {ratio:<21} {row.note}".rstrip()
 
 
 def parse_pass(report: dict[str, Any], output: str) -> Pass:

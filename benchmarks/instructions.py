@@ -75,13 +75,12 @@ def count(name: str, repetitions: int) -> int:
     """Instructions per repetition of one workload, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "dump"
-        command = [
-            "valgrind", "--tool=callgrind", f"--dump-before={MARK}", f"--callgrind-out-file={out}",
-            sys.executable, "-m", "benchmarks.kernels", name,
-        ]  # fmt: skip
-        run = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
-        if run.returncode:
-            raise CannotRunError(f"{name} failed under valgrind:\n{run.stderr[-2000:]}")
+        workload = [sys.executable, "-m", "benchmarks.kernels", name]
+        callgrind = ["valgrind", "--tool=callgrind", f"--dump-before={MARK}", f"--callgrind-out-file={out}"]
+        for command in (workload, callgrind + workload):  # alone first: compiling modules would leave another heap
+            run = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
+            if run.returncode:
+                raise CannotRunError(f"{name} failed: {command[0]} ended with {run.returncode}\n{run.stderr[-2000:]}")
         paths = [path for path in (out.with_suffix(f".{i}") for i in (1, 2, 3)) if path.exists()]
         return count_of_dumps([path.read_text(encoding="utf-8", errors="replace") for path in paths], repetitions)
 
@@ -167,13 +166,13 @@ def compare(counts: Counts, baseline: Counts, limit: float = LIMIT) -> tuple[lis
             continue
         change = figure / before - 1.0
         mark = ""
-        if change > limit:
-            slower.append(f"{name} {change:+.1%}")
+        if figure > before * (1.0 + limit):
+            slower.append(f"{name} {change:+.2%}")
             mark = f"   MORE: the baseline is {before:,}"
-        elif change < -limit:
-            faster.append(f"{name} {change:+.1%}")
+        elif figure < before * (1.0 - limit):
+            faster.append(f"{name} {change:+.2%}")
             mark = f"   less: the baseline is {before:,}"
-        lines.append(f"{name:<18}{figure:>14,} {change:>+8.1%}{mark}")
+        lines.append(f"{name:<18}{figure:>14,} {change:>+9.2%}{mark}")
     if faster:
         lines.append(f"fewer instructions: {', '.join(faster)}; a new baseline could be accepted with --accept")
     if unknown:

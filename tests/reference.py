@@ -51,8 +51,8 @@ def total(values) -> float:
 
 def lex_sum(terms, length: int, average: float, k1: float, b: float) -> float:
     """BM25 before the division by the idf mass; terms: (idf, tf) in the order of the query."""
-    norm = k1 * (1.0 - b + b * length / average) if average > 0.0 else k1 * (1.0 - b)
-    return total(weight * tf * (k1 + 1.0) / (tf + norm) for weight, tf in terms if tf > 0)
+    norm = k1 * (1.0 - b) + (k1 * b / average * length if average > 0.0 else 0.0)
+    return total(weight * (k1 + 1.0) * tf / (tf + norm) for weight, tf in terms if tf > 0)
 
 
 def is_deictic(text: str) -> bool:

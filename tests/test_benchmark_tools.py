@@ -126,15 +126,15 @@ def test_more_than_3_percent_up_fails(figure: int, status: int) -> None:
 def test_a_failure_says_which_kernel_and_by_how_much() -> None:
     lines, _ = instructions.compare({"top_20": 1_250, "append": 100}, {"top_20": 1_000, "append": 100})
     assert lines == [
-        "top_20                     1,250   +25.0%   MORE: the baseline is 1,000",
-        "append                       100    +0.0%",
-        "FAILED: top_20 +25.0%; at most +3% is allowed. If it is worth it: --accept",
+        "top_20                     1,250   +25.00%   MORE: the baseline is 1,000",
+        "append                       100    +0.00%",
+        "FAILED: top_20 +25.00%; at most +3% is allowed. If it is worth it: --accept",
     ]
 
 
 def test_less_says_that_a_baseline_could_be_accepted() -> None:
     lines, status = instructions.compare({"top_20": 900}, {"top_20": 1_000})
-    assert lines[-1] == "fewer instructions: top_20 -10.0%; a new baseline could be accepted with --accept"
+    assert lines[-1] == "fewer instructions: top_20 -10.00%; a new baseline could be accepted with --accept"
     assert status == instructions.SAME
 
 
@@ -235,7 +235,7 @@ def test_a_new_baseline_is_what_the_next_run_compares_with(
     assert instructions.report(FACTS, {"a": 100}, ["a"], accept=True) == instructions.SAME
     assert instructions.report(FACTS, {"a": 102}, ["a"], accept=False) == instructions.SAME
     assert instructions.report(FACTS, {"a": 110}, ["a"], accept=False) == instructions.SLOWER
-    assert "FAILED: a +10.0%" in capsys.readouterr().out
+    assert "FAILED: a +10.00%" in capsys.readouterr().out
 
 
 def test_the_recorded_baselines_fit_the_kernels() -> None:

@@ -7,7 +7,7 @@ from time import perf_counter
 
 from benchmarks.peers.clock import CPUS, Scale, Work, pin, race
 from benchmarks.peers.corpus import queries
-from benchmarks.peers.extraction import TESTS, twin
+from benchmarks.peers.extraction import TESTS, forget_texts, twin
 from benchmarks.peers.results import Chart, Results
 from benchmarks.texts import SCRIPTS, Turn, conversations
 from gatekeeper import ContextGatekeeper, select_many
@@ -38,8 +38,12 @@ def _against_twin(results: Results, scale: Scale, script: str, pool: list[list[T
     has_twin = (TESTS / "reference.py").exists()
     if has_twin and script == "mixed":
         conversation_twin = twin("reference").Conversation
-        works["Python twin"] = Work(
-            lambda i: conversation_twin(pool[0]).cover(asked[0], BUDGET, estimate_tokens), repeat=1)
+
+        def theirs(i: int) -> None:
+            forget_texts()
+            conversation_twin(pool[i % len(pool)]).cover(asked[i % len(asked)], BUDGET, estimate_tokens)
+
+        works["Python twin"] = Work(theirs, repeat=1)
     taken = race(works, scale)
     work = f"index 100 turns and select once, {script}"
     if script == "mixed":

@@ -54,6 +54,7 @@ class Twin(Extractor):
         return (TESTS / "reference_text.py").exists()
 
     def run(self, texts: Texts) -> object:
+        forget_texts()
         return [(self.tokens(text), self.sentence_ends(text)) for text in texts]
 
 
@@ -122,6 +123,17 @@ def twin(name: str):
     if str(TESTS) not in sys.path:
         sys.path.insert(0, str(TESTS))
     return import_module(name)
+
+
+def forget_texts() -> None:
+    """Empty the twin's caches of whole texts, or its second run would time look-ups. What it knows of single
+
+    characters stays.
+    """
+    for name in ("reference_text", "reference"):
+        for function in vars(twin(name)).values():
+            if hasattr(function, "cache_clear") and function.__name__ not in ("fold_character", "class_of"):
+                function.cache_clear()
 
 
 def extraction(scale: Scale) -> Results:

@@ -1,4 +1,4 @@
-from libc.stdint cimport uint8_t, uint16_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from _core.buffers cimport IntBuffer
 from _core.scan cimport EntrySpan, LexiconEntry, Words
@@ -10,13 +10,16 @@ cdef class Lexicon:
     cdef uint16_t *folds
     cdef LexiconEntry *entries
     cdef EntrySpan *spans
-    cdef uint64_t pair_bits[64]
+    cdef uint64_t pair_bits[512]
+    cdef uint64_t stop_bits[64]
+    cdef uint32_t plain_han[656]
     cdef TermTable stop_words
     cdef Words words
     cdef fill_characters(self, marks)
     cdef fill_folds(self, str traditional, str simplified)
     cdef fill_stop_words(self, stop_words)
     cdef fill_entries(self, dict entries)
+    cdef fill_plain_han(self)
 
 
 cdef class Vocabulary:

@@ -293,7 +293,7 @@ def test_what_does_not_exist_is_named_in_the_error() -> None:
             broken()
     with pytest.raises(ValueError, match="differ in length"):
         matrix.top(one, array("d"), idf_mass=1.0, k=1, **WEIGHTS)
-    with pytest.raises(ValueError, match="group_ends"):
+    with pytest.raises(ValueError, match="group_ends must ascend"):
         matrix.turns_with(one, array("i", [2]))
     matrix.vocabulary.add(("only one side",))
     with pytest.raises(ValueError, match="even number"):
@@ -321,3 +321,18 @@ def test_extra_postings_must_be_of_existing_turns_in_order() -> None:
                  lambda: matrix.sentence_hits(array("i", [0]), searched, array("d"))):  # fmt: skip
         with pytest.raises(ValueError, match="differ in length"):
             call()
+
+
+def test_sides_ages_and_groups_out_of_range_are_refused() -> None:
+    matrix = TermMatrix(Vocabulary(LEXICON))
+    add(matrix, [("redis", "git")])
+    for call in (lambda: matrix.side_terms(0, 2), lambda: matrix.sentence_ends(0, -1), lambda: matrix.csc(9),
+                 lambda: matrix.lengths(2)):  # fmt: skip
+        with pytest.raises(ValueError, match="side must be 0"):
+            call()
+    for ends in ([0, 5, 1], [-1, 1], [1, 0]):
+        with pytest.raises(ValueError, match="group_ends must ascend"):
+            matrix.turns_with(array("i", [0]), array("i", ends))
+    matrix.vocabulary.add(("a", "b"))
+    with pytest.raises(ValueError, match="n_ages"):
+        matrix.append(n_ages=-5, ngram_floor=1.5)
