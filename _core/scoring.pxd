@@ -115,7 +115,9 @@ cdef inline void add_block(
     term.next = posting
 
 
-cdef inline bint may_hold_better(const Formula *formula, const Sums *sums, Py_ssize_t first, double limit) noexcept nogil:
+cdef inline bint may_hold_better(
+    const Formula *formula, const Sums *sums, Py_ssize_t first, double limit
+) noexcept nogil:
     """Whether a turn of the GROUP from `first` on may score above `limit` without its recency."""
     cdef const double *user = sums.user + first
     cdef const double *assistant = sums.assistant + first

@@ -31,7 +31,18 @@ from _core.characters cimport (
     class_of,
     folded,
 )
-from _core.scan cimport FIRST_HAN, MAX_ENTRY, N_HAN, EntrySpan, LexiconEntry, Scanner, key_of_text, pair_hash, scan, text_key
+from _core.scan cimport (
+    FIRST_HAN,
+    MAX_ENTRY,
+    N_HAN,
+    EntrySpan,
+    LexiconEntry,
+    Scanner,
+    key_of_text,
+    pair_hash,
+    scan,
+    text_key,
+)
 from _core.sentences cimport find_sentences
 from _core.table cimport (
     REMOVED,
