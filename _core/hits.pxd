@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, uint32_t
 from libc.stdlib cimport malloc, qsort
 
-from _core.buffers cimport DoubleBuffer, IntBuffer, double_push, int_push
+from _core.buffers cimport DoubleBuffer, IntBuffer, double_push, int_push, int_reserve
 from _core.rows cimport Row, char_ends_of, token_ends_of, tokens_of
 
 
@@ -72,10 +72,24 @@ cdef inline TermSlot *position_table(const int32_t *term_ids, Py_ssize_t n, uint
     return slots
 
 
+cdef struct SearchedHits:
+    # terms that were searched for in the text: (position, side, sentence, term) each, in this order
+    const int32_t *data
+    Py_ssize_t n
+    Py_ssize_t next
+
+
+cdef inline bint is_here(const SearchedHits *searched, int32_t position, int side, int32_t sentence) noexcept nogil:
+    cdef const int32_t *entry = searched.data + 4 * searched.next
+    return (searched.next < searched.n and entry[0] == position and entry[1] == side
+            and entry[2] == sentence)
+
+
 cdef inline int push_hits(
-    Row *row, int side, const TermSlot *slots, uint32_t mask, const double *idf, int32_t position, HitColumns *hits
+    Row *row, int side, const TermSlot *slots, uint32_t mask, const double *idf, int32_t position,
+    SearchedHits *searched, HitColumns *hits
 ) noexcept nogil:
-    """Append the hits of one side of a row, the candidate at `position`."""
+    """Append the hits of one side of a row, the candidate at `position`; rows and sides must be asked in order."""
     cdef int32_t token = 0, start = 0, s, held
     cdef Py_ssize_t first, i
     cdef double mass
@@ -86,6 +100,10 @@ cdef inline int push_hits(
             token += 1
             if held >= 0 and int_push(&hits.held, held) < 0:
                 return -1
+        while is_here(searched, position, side, s):
+            if int_push(&hits.held, searched.data[4 * searched.next + 3]) < 0:
+                return -1
+            searched.next += 1
         if hits.held.size > first:
             hits.held.size = first + sort_distinct(hits.held.data + first, hits.held.size - first)
             mass = 0.0
@@ -99,3 +117,103 @@ cdef inline int push_hits(
                 return -1
         start = char_ends_of(row, side)[s]
     return 0
+
+
+cdef struct KeptColumns:
+    IntBuffer span_count        # for each candidate and side
+    IntBuffer start
+    IntBuffer end
+    IntBuffer cover_count       # for each candidate
+    IntBuffer cover
+    IntBuffer hold_count
+    IntBuffer hold
+
+
+cdef inline void clear_hits(HitColumns *hits) noexcept nogil:
+    hits.position.size = hits.side.size = hits.sentence.size = hits.start.size = hits.end.size = 0
+    hits.held_end.size = hits.held.size = hits.mass.size = 0
+
+
+cdef inline void mark_best(const HitColumns *hits, int32_t *chosen, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
+    """Set chosen[i] for the k hits of greatest mass among those not chosen yet, ties to the earlier one."""
+    cdef Py_ssize_t i, best
+    if n <= k:
+        for i in range(n):
+            chosen[i] = 1
+        return
+    while k > 0:
+        best = -1
+        for i in range(n):
+            if not chosen[i] and (best < 0 or hits.mass.data[i] > hits.mass.data[best]):
+                best = i
+        if best < 0:
+            return
+        chosen[best] = 1
+        k -= 1
+
+
+cdef inline int push_span(KeptColumns *kept, int32_t start, int32_t end) noexcept nogil:
+    return -1 if int_push(&kept.start, start) < 0 or int_push(&kept.end, end) < 0 else 0
+
+
+cdef inline int keep_best(
+    const HitColumns *hits, int32_t *chosen, Py_ssize_t max_sentences, int32_t first_end, KeptColumns *kept
+) noexcept nogil:
+    """Append the spans of the best hits of one side, and what they hold to `cover`, unsorted.
+
+    first_end > 0: the side's first sentence ends there and is kept whatever it holds, among the max_sentences.
+    """
+    cdef Py_ssize_t n = hits.sentence.size, i, j
+    cdef Py_ssize_t n_spans = kept.start.size
+    cdef bint first_is_hit = n > 0 and hits.sentence.data[0] == 0
+    for i in range(n):
+        chosen[i] = 0
+    if first_end > 0:
+        if first_is_hit:
+            chosen[0] = 1
+        elif push_span(kept, 0, first_end) < 0:
+            return -1
+        max_sentences -= 1
+    mark_best(hits, chosen, n, max_sentences)
+    for i in range(n):
+        if not chosen[i]:
+            continue
+        if push_span(kept, hits.start.data[i], hits.end.data[i]) < 0:
+            return -1
+        for j in range(hits.held_end.data[i - 1] if i > 0 else 0, hits.held_end.data[i]):
+            if int_push(&kept.cover, hits.held.data[j]) < 0:
+                return -1
+    return int_push(&kept.span_count, <int32_t> (kept.start.size - n_spans))
+
+
+cdef inline int close_set(IntBuffer *counts, IntBuffer *values, Py_ssize_t first) noexcept nogil:
+    """Sort what was pushed from `first` on, drop repetitions, and append how many are left."""
+    if values.size > first:
+        values.size = first + sort_distinct(values.data + first, values.size - first)
+    return int_push(counts, <int32_t> (values.size - first))
+
+
+cdef inline int keep_row(
+    Row *row, const TermSlot *slots, uint32_t mask, const double *idf, int32_t position, SearchedHits *searched,
+    Py_ssize_t max_sentences, bint whole, HitColumns *hits, IntBuffer *chosen, KeptColumns *kept
+) noexcept nogil:
+    """Append what is kept of one row, the candidate at `position`."""
+    cdef Py_ssize_t first_cover = kept.cover.size, first_hold = kept.hold.size, i
+    cdef int32_t first_end = 0
+    cdef int side
+    for side in range(2):
+        clear_hits(hits)
+        if push_hits(row, side, slots, mask, idf, position, searched, hits) < 0:
+            return -1
+        if side == 1 and row.n_sentences[1] > 0:
+            first_end = char_ends_of(row, 1)[0]
+        if (int_reserve(chosen, hits.sentence.size) < 0
+                or keep_best(hits, chosen.data, max_sentences, first_end, kept) < 0):
+            return -1
+        if whole:
+            for i in range(hits.held.size):
+                if int_push(&kept.hold, hits.held.data[i]) < 0:
+                    return -1
+    if close_set(&kept.cover_count, &kept.cover, first_cover) < 0:
+        return -1
+    return close_set(&kept.hold_count, &kept.hold, first_hold) if whole else 0

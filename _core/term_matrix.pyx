@@ -12,7 +12,7 @@ from cpython cimport array
 
 from _core.buffers cimport DoubleBuffer, IntBuffer, int_free
 from _core.csr cimport LengthNorm, inverse_document_frequency, length_norm, saturated
-from _core.hits cimport HitColumns, TermSlot, position_table, push_hits
+from _core.hits cimport HitColumns, KeptColumns, SearchedHits, TermSlot, keep_row, position_table, push_hits
 from _core.postings cimport (
     MAX_TF,
     Posting,
@@ -47,6 +47,7 @@ import array
 
 cdef enum:
     IDF_CACHE = 64
+    NOGIL_TOKENS = 512      # below, letting the GIL go costs more than the work
 
 cdef array.array INTS = array.array("i")
 cdef array.array DOUBLES = array.array("d")
@@ -63,9 +64,9 @@ cdef inline int32_t first_new_term(int32_t n_terms, const int32_t *tokens, Py_ss
 cdef list checked_postings(group, Py_ssize_t n_turns):
     """Postings as (turn, tf_user, tf_assistant) of C's size; ValueError unless the turns exist and ascend."""
     postings = [(turn, min(tf_user, MAX_TF), min(tf_assistant, MAX_TF)) for turn, tf_user, tf_assistant in group]
-    turns = [-1, *(posting[0] for posting in postings), n_turns]
-    if any(turns[i] >= turns[i + 1] for i in range(len(turns) - 1)):
-        raise ValueError(f"extra postings must be of existing turns, ascending, got turns {turns[1:-1]!r:.80}")
+    turns = [posting[0] for posting in postings]
+    if any(a >= b for a, b in zip([-1, *turns], [*turns, n_turns])):
+        raise ValueError(f"extra postings must be of existing turns, ascending, got turns {turns!r:.80}")
     return postings
 
 
@@ -134,25 +135,33 @@ cdef class TermMatrix:
         cdef Vocabulary found = self.vocabulary
         cdef Py_ssize_t n_new = found.token_counts.size // 2
         cdef array.array masses
-        cdef Py_ssize_t i, token = 0, sentence = 0
-        cdef int status = 0
+        cdef int status
         if n_ages < 0:
             raise ValueError(f"n_ages must be at least 0, got {n_ages}")
         if found.token_counts.size % 2:
             raise ValueError("append takes an even number of texts, a user side and an assistant side a turn")
         masses = array.clone(DOUBLES, n_new * (n_ages + 1), zero=True)
-        for i in range(n_new):
-            status = self.append_row(
-                found.stream.data + token, found.token_counts.data + 2 * i,
-                found.sentence_ends.data + sentence, found.token_ends.data + sentence,
-                found.sentence_counts.data + 2 * i, masses.data.as_doubles + i * (n_ages + 1), n_ages,
-                ngram_floor)
-            if status < 0:
-                raise MemoryError
-            token += found.token_counts.data[2 * i] + found.token_counts.data[2 * i + 1]
-            sentence += found.sentence_counts.data[2 * i] + found.sentence_counts.data[2 * i + 1]
+        if found.stream.size >= NOGIL_TOKENS:
+            with nogil:
+                status = self.append_rows(n_new, masses.data.as_doubles, n_ages, ngram_floor)
+        else:
+            status = self.append_rows(n_new, masses.data.as_doubles, n_ages, ngram_floor)
+        if status < 0:
+            raise MemoryError
         found.clear()
         return masses
+
+    cdef int append_rows(self, Py_ssize_t n_new, double *masses, int32_t n_ages, double ngram_floor) noexcept nogil:
+        cdef Py_ssize_t i, token = 0, sentence = 0
+        for i in range(n_new):
+            if self.append_row(
+                    self.vocabulary.stream.data + token, self.vocabulary.token_counts.data + 2 * i,
+                    self.vocabulary.sentence_ends.data + sentence, self.vocabulary.token_ends.data + sentence,
+                    self.vocabulary.sentence_counts.data + 2 * i, masses + i * (n_ages + 1), n_ages, ngram_floor) < 0:
+                return -1
+            token += self.vocabulary.token_counts.data[2 * i] + self.vocabulary.token_counts.data[2 * i + 1]
+            sentence += self.vocabulary.sentence_counts.data[2 * i] + self.vocabulary.sentence_counts.data[2 * i + 1]
+        return 0
 
     cdef int append_row(
         self, const int32_t *tokens, const int32_t *n_tokens, const int32_t *char_ends,
@@ -528,6 +537,24 @@ cdef class TermMatrix:
             raise ValueError(f"term_ids and idf differ in length: {term_ids.shape[0]} and {idf.shape[0]}")
         return hits_of(self, turns, term_ids, idf)
 
+    def best_sentences(
+        self, const int32_t[::1] turns not None, const int32_t[::1] term_ids not None, const double[::1] idf not None,
+        *, Py_ssize_t max_sentences, bint whole=False, const int32_t[::1] searched=None
+    ):
+        """Of both sides of each of `turns`, the sentences of the greatest idf mass that hold a term of the query.
+
+        At most max_sentences >= 1 a side, ties to the earlier; of the assistant's side the first sentence always,
+        among them. searched: int32[4 m], hits of terms that were searched for: (position in `turns`, side, sentence,
+        index into term_ids), ascending. Returns int32 arrays: (spans of each turn's user side, assistant side, ...;
+        their starts; their ends, in characters; terms that each turn's kept sentences hold; which, as ascending
+        indexes into term_ids; with `whole` the same two of each whole turn, else empty). O(tokens of the turns).
+        """
+        if idf.shape[0] != term_ids.shape[0]:
+            raise ValueError(f"term_ids and idf differ in length: {term_ids.shape[0]} and {idf.shape[0]}")
+        if max_sentences < 1:
+            raise ValueError(f"max_sentences must be at least 1, got {max_sentences}")
+        return best_sentences_of(self, turns, term_ids, idf, max_sentences, whole, searched)
+
     def csc(self, int side):
         """One side as CSC by term: (indptr int32[n_terms + 1], turns int32[nnz], tf float64[nnz]). O(nnz)."""
         cdef Py_ssize_t n_terms = self.vocabulary.table.n_terms, i, j, nnz = 0
@@ -587,8 +614,20 @@ cdef tuple scored_arrays(const Scored *scored, Py_ssize_t n, int32_t n_present):
     return turns, score, user, assistant, exact
 
 
+cdef void free_hits(HitColumns *hits) noexcept:
+    int_free(&hits.position)
+    int_free(&hits.side)
+    int_free(&hits.sentence)
+    int_free(&hits.start)
+    int_free(&hits.end)
+    int_free(&hits.held_end)
+    int_free(&hits.held)
+    free(hits.mass.data)
+
+
 cdef tuple hits_of(TermMatrix matrix, const int32_t[::1] turns, const int32_t[::1] term_ids, const double[::1] idf):
     cdef HitColumns hits
+    cdef SearchedHits searched
     cdef uint32_t mask = 0
     cdef Py_ssize_t p
     cdef int side
@@ -596,6 +635,7 @@ cdef tuple hits_of(TermMatrix matrix, const int32_t[::1] turns, const int32_t[::
     cdef TermSlot *slots = position_table(
         &term_ids[0] if term_ids.shape[0] else NULL, term_ids.shape[0], &mask)
     memset(&hits, 0, sizeof(hits))
+    memset(&searched, 0, sizeof(searched))
     try:
         if slots == NULL:
             raise MemoryError
@@ -603,18 +643,55 @@ cdef tuple hits_of(TermMatrix matrix, const int32_t[::1] turns, const int32_t[::
             row = matrix.row_at(turns[p])
             for side in range(2):
                 if term_ids.shape[0] and push_hits(
-                        row, side, slots, mask, &idf[0], <int32_t> p, &hits) < 0:
+                        row, side, slots, mask, &idf[0], <int32_t> p, &searched, &hits) < 0:
                     raise MemoryError
         return (
             as_array(&hits.position), as_array(&hits.side), as_array(&hits.sentence), as_array(&hits.start),
             as_array(&hits.end), as_double_array(&hits.mass), as_array(&hits.held_end), as_array(&hits.held))
     finally:
         free(slots)
-        int_free(&hits.position)
-        int_free(&hits.side)
-        int_free(&hits.sentence)
-        int_free(&hits.start)
-        int_free(&hits.end)
-        int_free(&hits.held_end)
-        int_free(&hits.held)
-        free(hits.mass.data)
+        free_hits(&hits)
+
+
+cdef tuple best_sentences_of(
+    TermMatrix matrix, const int32_t[::1] turns, const int32_t[::1] term_ids, const double[::1] idf,
+    Py_ssize_t max_sentences, bint whole, const int32_t[::1] searched_hits
+):
+    cdef HitColumns hits
+    cdef KeptColumns kept
+    cdef IntBuffer chosen
+    cdef SearchedHits searched
+    cdef uint32_t mask = 0
+    cdef Py_ssize_t p
+    cdef Row *row
+    cdef TermSlot *slots = position_table(
+        &term_ids[0] if term_ids.shape[0] else NULL, term_ids.shape[0], &mask)
+    memset(&hits, 0, sizeof(hits))
+    memset(&kept, 0, sizeof(kept))
+    memset(&chosen, 0, sizeof(chosen))
+    memset(&searched, 0, sizeof(searched))
+    if searched_hits is not None and searched_hits.shape[0] >= 4:
+        searched.data = &searched_hits[0]
+        searched.n = searched_hits.shape[0] // 4
+    try:
+        if slots == NULL:
+            raise MemoryError
+        for p in range(turns.shape[0]):
+            row = matrix.row_at(turns[p])
+            if keep_row(row, slots, mask, &idf[0] if idf.shape[0] else NULL, <int32_t> p, &searched, max_sentences,
+                        whole, &hits, &chosen, &kept) < 0:
+                raise MemoryError
+        return (
+            as_array(&kept.span_count), as_array(&kept.start), as_array(&kept.end), as_array(&kept.cover_count),
+            as_array(&kept.cover), as_array(&kept.hold_count), as_array(&kept.hold))
+    finally:
+        free(slots)
+        free_hits(&hits)
+        int_free(&chosen)
+        int_free(&kept.span_count)
+        int_free(&kept.start)
+        int_free(&kept.end)
+        int_free(&kept.cover_count)
+        int_free(&kept.cover)
+        int_free(&kept.hold_count)
+        int_free(&kept.hold)

@@ -285,16 +285,9 @@ cdef class Vocabulary:
         self.token_counts.size = self.sentence_counts.size = 0
         self.sentence_ends.size = self.token_ends.size = 0
 
-    cdef int add_text(self, str text) except -1:
+    cdef int scan_texts(self, const TextView *views, Py_ssize_t n) noexcept nogil:
         cdef Scanner scanner
-        cdef Py_ssize_t n = len(text)
-        cdef int kind = PyUnicode_KIND(text)
-        cdef const void *data = PyUnicode_DATA(text)
-        cdef Py_ssize_t n_tokens = self.stream.size
-        cdef Py_ssize_t n_sentences = self.sentence_ends.size
-        cdef int status
-        if n > MAX_CHARACTERS:
-            raise ValueError(f"a text has at most {MAX_CHARACTERS} characters, got {n}")
+        cdef Py_ssize_t i, n_tokens, n_sentences
         scanner.words = &self.lexicon.words
         scanner.table = &self.table
         scanner.stream = &self.stream
@@ -302,24 +295,46 @@ cdef class Vocabulary:
         scanner.starts = &self.stream_starts
         scanner.token_ends = &self.token_ends
         scanner.failed = False
-        if n >= NOGIL_CHARACTERS:
-            with nogil:
-                status = scan_kind(&scanner, kind, data, n, &self.sentence_ends)
-        else:
-            status = scan_kind(&scanner, kind, data, n, &self.sentence_ends)
-        if status < 0 or int_push(&self.token_counts, <int32_t> (self.stream.size - n_tokens)) < 0 or (
-                int_push(&self.sentence_counts, <int32_t> (self.sentence_ends.size - n_sentences)) < 0):
-            raise MemoryError
+        for i in range(n):
+            n_tokens = self.stream.size
+            n_sentences = self.sentence_ends.size
+            if (scan_kind(&scanner, views[i].kind, views[i].data, views[i].n, &self.sentence_ends) < 0
+                    or int_push(&self.token_counts, <int32_t> (self.stream.size - n_tokens)) < 0
+                    or int_push(&self.sentence_counts, <int32_t> (self.sentence_ends.size - n_sentences)) < 0):
+                return -1
         return 0
 
     def add(self, tuple texts not None):
         """Read `texts`, give new terms new ids, and keep the findings in place of the last ones.
 
         O(characters). ValueError for a text of 2**31 characters or more, MemoryError when memory runs out.
+        The lock of the interpreter is let go where there is enough to read.
         """
-        self.clear()
-        for text in texts:
-            self.add_text(text)
+        cdef Py_ssize_t i, n = len(texts), n_characters = 0
+        cdef int status
+        cdef str text
+        cdef TextView *views = <TextView *> malloc(max(n, 1) * sizeof(TextView))
+        if views == NULL:
+            raise MemoryError
+        try:
+            for i in range(n):
+                text = texts[i]
+                if text is None or len(text) > MAX_CHARACTERS:
+                    raise ValueError(f"a text is a str of at most {MAX_CHARACTERS} characters")
+                views[i].n = len(text)
+                views[i].kind = PyUnicode_KIND(text)
+                views[i].data = PyUnicode_DATA(text)
+                n_characters += views[i].n
+            self.clear()
+            if n_characters >= NOGIL_CHARACTERS:
+                with nogil:
+                    status = self.scan_texts(views, n)
+            else:
+                status = self.scan_texts(views, n)
+            if status < 0:
+                raise MemoryError
+        finally:
+            free(views)
 
     def token_ids(self):
         """Term ids of the texts that `add` read last, in order of occurrence: int32[n_tokens]."""

@@ -6,7 +6,7 @@ Each revision is installed, not editable, into a virtual environment of its own 
 benchmarks of REV_B, A B A B ..., so that a machine that slows down does so for both. Only what is committed counts.
 
 A line for each benchmark: the median of A and of B over the rounds, the median ratio B/A of the pairs and, in
-brackets, its spread. It is marked where the whole spread is beyond 5%. Exit codes: 0 compared, 2 nothing to compare.
+brackets, its spread. It is marked where the whole spread of three rounds or more is beyond 5%. Exit codes: 0 compared, 2 nothing to compare.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT = 0.05
+LEAST_ROUNDS = 3
 COMPARED, NOTHING = 0, 2
 NEEDS = ("pytest>=8", "pytest-benchmark>=4")
 UNITS = ((1e-6, 1e9, "ns"), (1e-3, 1e6, "µs"), (1.0, 1e3, "ms"), (float("inf"), 1.0, "s"))
@@ -87,10 +89,12 @@ def reason_of(name: str, runs: list[Pass]) -> str:
 
 
 def mark_of(ratios: list[float], limit: float = LIMIT) -> str:
-    """SLOWER or faster where every ratio is beyond the limit, "" otherwise."""
-    if ratios and min(ratios) > 1.0 + limit:
+    """SLOWER or faster where every ratio is beyond the limit and they are enough to tell, "" otherwise."""
+    if len(ratios) < LEAST_ROUNDS:
+        return ""
+    if min(ratios) > 1.0 + limit:
         return "SLOWER"
-    return "faster" if ratios and max(ratios) < 1.0 - limit else ""
+    return "faster" if max(ratios) < 1.0 - limit else ""
 
 
 def seconds(value: float | None) -> str:
@@ -171,18 +175,16 @@ def time_once(python: Path, suite: Path, only: str | None) -> Pass:
 
 def time_both(revisions: tuple[str, str], rounds: int, only: str | None, folder: Path) -> list[tuple[Pass, Pass]]:
     """Install both, then time them in turns."""
-    pythons = []
     for label, revision in zip("AB", revisions, strict=True):
         commit = commit_of(revision)
-        progress(f"{label}: {revision} = {commit[:12]}, building")
+        progress(f"{label}: {revision} = {commit[:12]}")
         export(commit, folder / label / "tree")
-        pythons.append(install(folder / label / "tree", folder / label / "venv"))
-    suite = folder / "suite"
-    suite.mkdir()
-    newer = folder / "B" / "tree" / "benchmarks"
+    newer, suite = folder / "B" / "tree" / "benchmarks", folder / "suite"
     if not newer.is_dir():
         raise CannotCompareError(f"{revisions[1]} has no folder benchmarks")
-    newer.rename(suite / "benchmarks")
+    shutil.copytree(newer, suite / "benchmarks")
+    progress("building both")
+    pythons = [install(folder / label / "tree", folder / label / "venv") for label in "AB"]
     (suite / "pytest.ini").write_text("[pytest]\npython_files = bench_*.py\n", encoding="utf-8")
     results = []
     for i in range(rounds):

@@ -20,7 +20,7 @@ from gatekeeper.prompt import render_block, render_prompt
 from gatekeeper.pruning import bits_of, prune
 from gatekeeper.selector import cover_minimum, fill_budget, is_empty
 from gatekeeper.settings import Settings
-from gatekeeper.sparse import recall, to_scipy
+from gatekeeper.sparse import QueryArrays, recall, to_scipy
 from gatekeeper.tokens import estimate_tokens
 
 TYPE_CHECKING = False
@@ -165,8 +165,9 @@ class ContextGatekeeper:
         if gate.action == CONTINUE and (gate.deictic or not any(anchor.df for anchor in anchors)):
             own = {anchor.text for anchor in anchors}
             anchors += [anchor for anchor in corpus.inherited() if anchor.text not in own]
-        candidates = recall(corpus, query, anchors, gate.action)
-        prune(corpus, candidates, anchors)
+        arrays = QueryArrays(anchors)
+        candidates = recall(corpus, query, arrays, gate.action)
+        prune(corpus, candidates, arrays)
         return Selection(query, gate, anchors, candidates)
 
     def _choose(self, selection: Selection) -> None:

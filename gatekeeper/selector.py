@@ -26,13 +26,19 @@ class Cover:
         coverable = 0
         for candidate in candidates:
             coverable |= candidate.covers
+        self._masses: dict[int, float] = {}  # blocks of one topic cover much the same
         self.coverable_mass = idf_mass(coverable, idf)
         self.reasons = {c.turn_id: EMPTY for c in candidates if is_empty(c)}
 
     def gain(self, candidate: Candidate) -> float:
         """Idf mass of what the block would newly cover, over cost ** 0.8."""
         new = candidate.covers & ~self.covered
-        return idf_mass(new, self.idf) / cost_power(candidate.cost) if new else 0.0
+        if not new:
+            return 0.0
+        mass = self._masses.get(new)
+        if mass is None:
+            mass = self._masses[new] = idf_mass(new, self.idf)
+        return mass / cost_power(candidate.cost)
 
     def take(self, candidate: Candidate, gain: float) -> None:
         new = candidate.covers & ~self.covered

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 class QueryArrays:
     """A(q) as the kernels take it: ids, idf, the postings of searched anchors, and the whole idf mass."""
 
-    __slots__ = ("extra_postings", "idf", "idf_mass", "term_ids")
+    __slots__ = ("anchors", "extra_postings", "idf", "idf_mass", "term_ids")
 
     def __init__(self, anchors: Sequence[Anchor]) -> None:
+        self.anchors = anchors
         self.extra_postings = [anchor.postings for anchor in anchors if anchor.is_searched]
         self.term_ids = array("i")
         n_searched = 0
@@ -36,9 +37,8 @@ class QueryArrays:
             self.idf_mass += idf
 
 
-def recall(corpus: Corpus, query: Query, anchors: Sequence[Anchor], action: str) -> list[Candidate]:
+def recall(corpus: Corpus, query: Query, arrays: QueryArrays, action: str) -> list[Candidate]:
     """The best blocks that share an anchor with the query, best first, ties to the newer turn."""
-    arrays = QueryArrays(anchors)
     if arrays.idf_mass == 0.0:
         return []
     max_candidates = corpus.settings.max_candidates

@@ -64,5 +64,17 @@ class TermMatrix:
     ) -> tuple[
         array[int], array[int], array[int], array[int], array[int], array[float], array[int], array[int]
     ]: ...
+    def best_sentences(
+        self,
+        turns: _Int32,
+        term_ids: _Int32,
+        idf: _Float64,
+        *,
+        max_sentences: int,
+        whole: bool = False,
+        searched: _Int32 | None = None,
+    ) -> tuple[
+        array[int], array[int], array[int], array[int], array[int], array[int], array[int]
+    ]: ...
     def csc(self, side: int) -> tuple[array[int], array[int], array[float]]: ...
     def lengths(self, side: int) -> array[int]: ...

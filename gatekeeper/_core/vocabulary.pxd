@@ -5,6 +5,12 @@ from _core.scan cimport EntrySpan, LexiconEntry, Words
 from _core.table cimport TermTable
 
 
+cdef struct TextView:
+    const void *data            # the buffer of a str
+    Py_ssize_t n
+    int kind                    # bytes a character
+
+
 cdef class Lexicon:
     cdef uint8_t *classes
     cdef uint16_t *folds
@@ -34,4 +40,4 @@ cdef class Vocabulary:
     cdef IntBuffer sentence_ends        # in characters, from the start of the text
     cdef IntBuffer token_ends           # in tokens, from the start of the text
     cdef void clear(self) noexcept
-    cdef int add_text(self, str text) except -1
+    cdef int scan_texts(self, const TextView *views, Py_ssize_t n) noexcept nogil
