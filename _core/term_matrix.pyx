@@ -13,52 +13,29 @@ from cpython cimport array
 from _core.buffers cimport DoubleBuffer, IntBuffer, int_free
 from _core.csr cimport LengthNorm, inverse_document_frequency, length_norm, saturated
 from _core.hits cimport HitColumns, KeptColumns, SearchedHits, TermSlot, keep_row, position_table, push_hits
+from _core.matrix cimport Findings, Matrix, append_rows, unlink
 from _core.postings cimport (
     MAX_TF,
     Posting,
-    Postings,
     Term,
-    drop_posting,
     last_turn,
     list_of,
     position_of,
     postings_free,
-    postings_init,
-    push_posting,
-    reserve_terms,
     term_of,
 )
-from _core.rows cimport (
-    Row,
-    Rows,
-    char_ends_of,
-    drop_row,
-    new_row,
-    reserve_rows,
-    rows_free,
-    tokens_of,
-)
+from _core.rows cimport Row, char_ends_of, drop_row, rows_free, tokens_of
 from _core.scoring cimport Allowed, Formula, QueryTerm, best_rows
-from _core.table cimport entry_of, is_cjk_key
 from _core.topk cimport Scored
 from gatekeeper._core.vocabulary cimport Vocabulary
 
 import array
 
 cdef enum:
-    IDF_CACHE = 64
     NOGIL_TOKENS = 512      # below, letting the GIL go costs more than the work
 
 cdef array.array INTS = array.array("i")
 cdef array.array DOUBLES = array.array("d")
-
-
-cdef inline int32_t first_new_term(int32_t n_terms, const int32_t *tokens, Py_ssize_t n) noexcept nogil:
-    """The terms that there are with a turn's tokens, when there were n_terms before it."""
-    cdef Py_ssize_t i
-    for i in range(n):
-        n_terms = max(n_terms, tokens[i] + 1)
-    return n_terms
 
 
 cdef list checked_postings(group, Py_ssize_t n_turns):
@@ -95,33 +72,30 @@ cdef class TermMatrix:
     """
 
     cdef readonly Vocabulary vocabulary
-    cdef Postings postings
-    cdef Rows rows
-    cdef uint32_t mark
+    cdef Matrix matrix
 
     def __cinit__(self, Vocabulary vocabulary not None):
         self.vocabulary = vocabulary
-        postings_init(&self.postings)
-        memset(&self.rows, 0, sizeof(Rows))
+        memset(&self.matrix, 0, sizeof(Matrix))
 
     def __dealloc__(self):
-        postings_free(&self.postings)
-        rows_free(&self.rows)
+        postings_free(&self.matrix.postings)
+        rows_free(&self.matrix.rows)
 
     @property
     def n_turns(self):
         """Rows, forgotten ones included: the next turn's id."""
-        return self.rows.n
+        return self.matrix.rows.n
 
     @property
     def n_blocks(self):
         """N of the idf: rows that are not forgotten."""
-        return self.rows.n_live
+        return self.matrix.rows.n_live
 
     @property
     def total_tokens(self):
         """(tokens of all user sides, tokens of all assistant sides)."""
-        return self.rows.total_user, self.rows.total_assistant
+        return self.matrix.rows.total_user, self.matrix.rows.total_assistant
 
     # --- growing and shrinking
 
@@ -135,127 +109,28 @@ cdef class TermMatrix:
         cdef Vocabulary found = self.vocabulary
         cdef Py_ssize_t n_new = found.token_counts.size // 2
         cdef array.array masses
+        cdef Findings findings
         cdef int status
         if n_ages < 0:
             raise ValueError(f"n_ages must be at least 0, got {n_ages}")
         if found.token_counts.size % 2:
             raise ValueError("append takes an even number of texts, a user side and an assistant side a turn")
         masses = array.clone(DOUBLES, n_new * (n_ages + 1), zero=True)
+        findings.tokens = found.stream.data
+        findings.n_tokens = found.token_counts.data
+        findings.char_ends = found.sentence_ends.data
+        findings.token_ends = found.token_ends.data
+        findings.n_sentences = found.sentence_counts.data
+        findings.table = &found.table
         if found.stream.size >= NOGIL_TOKENS:
             with nogil:
-                status = self.append_rows(n_new, masses.data.as_doubles, n_ages, ngram_floor)
+                status = append_rows(&self.matrix, &findings, n_new, masses.data.as_doubles, n_ages, ngram_floor)
         else:
-            status = self.append_rows(n_new, masses.data.as_doubles, n_ages, ngram_floor)
+            status = append_rows(&self.matrix, &findings, n_new, masses.data.as_doubles, n_ages, ngram_floor)
         if status < 0:
             raise MemoryError
         found.clear()
         return masses
-
-    cdef int append_rows(self, Py_ssize_t n_new, double *masses, int32_t n_ages, double ngram_floor) noexcept nogil:
-        cdef Py_ssize_t i, token = 0, sentence = 0
-        for i in range(n_new):
-            if self.append_row(
-                    self.vocabulary.stream.data + token, self.vocabulary.token_counts.data + 2 * i,
-                    self.vocabulary.sentence_ends.data + sentence, self.vocabulary.token_ends.data + sentence,
-                    self.vocabulary.sentence_counts.data + 2 * i, masses + i * (n_ages + 1), n_ages, ngram_floor) < 0:
-                return -1
-            token += self.vocabulary.token_counts.data[2 * i] + self.vocabulary.token_counts.data[2 * i + 1]
-            sentence += self.vocabulary.sentence_counts.data[2 * i] + self.vocabulary.sentence_counts.data[2 * i + 1]
-        return 0
-
-    cdef int append_row(
-        self, const int32_t *tokens, const int32_t *n_tokens, const int32_t *char_ends,
-        const int32_t *token_ends, const int32_t *n_sentences, double *masses, int32_t n_ages,
-        double ngram_floor
-    ) noexcept nogil:
-        cdef Rows *rows = &self.rows
-        cdef Py_ssize_t turn = rows.n
-        cdef Row *row
-        if reserve_rows(rows, turn + 1) < 0 or reserve_terms(
-                &self.postings, self.vocabulary.table.n_terms) < 0:
-            return -1
-        row = new_row(tokens, n_tokens, char_ends, token_ends, n_sentences)
-        if row == NULL:
-            return -1
-        self.mass_by_age(tokens, n_tokens[0], masses, n_ages, ngram_floor)
-        if self.link(<uint32_t> turn, tokens, n_tokens[0], n_tokens[1]) < 0:
-            self.unlink(<uint32_t> turn, row)
-            free(row)
-            return -1
-        rows.rows[turn] = row
-        rows.lengths[turn].user = n_tokens[0]
-        rows.lengths[turn].assistant = n_tokens[1]
-        rows.first_new_term[turn] = first_new_term(
-            rows.first_new_term[turn - 1] if turn > 0 else 0, tokens, n_tokens[0] + n_tokens[1])
-        rows.total_user += n_tokens[0]
-        rows.total_assistant += n_tokens[1]
-        rows.n += 1
-        rows.n_live += 1
-        return 0
-
-    cdef void mass_by_age(
-        self, const int32_t *tokens, Py_ssize_t n, double *masses, int32_t n_ages, double ngram_floor
-    ) noexcept nogil:
-        """Sum the idf of the distinct terms into masses[age], in order of first occurrence."""
-        cdef double cached[IDF_CACHE]
-        cdef double idf
-        cdef double floor = min(ngram_floor, inverse_document_frequency(1, self.rows.n_live))
-        cdef Term *term
-        cdef int64_t age
-        cdef Py_ssize_t i
-        for i in range(IDF_CACHE):
-            cached[i] = 0.0
-        self.mark += 1
-        for i in range(n):
-            term = term_of(&self.postings, tokens[i])
-            if term.mark == self.mark:
-                continue
-            term.mark = self.mark
-            if term.df >= IDF_CACHE:
-                idf = inverse_document_frequency(term.df, self.rows.n_live)
-            else:
-                if cached[term.df] == 0.0:
-                    cached[term.df] = inverse_document_frequency(term.df, self.rows.n_live)
-                idf = cached[term.df]
-            if idf < floor and is_cjk_key(entry_of(&self.vocabulary.table, tokens[i]).key):
-                continue
-            age = self.rows.n - last_turn(term) if term.df > 0 else 0
-            masses[age if age <= n_ages else 0] += idf
-
-    cdef int link(
-        self, uint32_t turn, const int32_t *tokens, Py_ssize_t n_user, Py_ssize_t n_assistant
-    ) noexcept nogil:
-        """Count every token in the postings of its term."""
-        cdef Term *term
-        cdef Posting *posting
-        cdef Py_ssize_t i
-        for i in range(n_user + n_assistant):
-            term = term_of(&self.postings, tokens[i])
-            if term.df > 0 and last_turn(term) == turn:
-                posting = <Posting *> list_of(term) + term.df - 1
-            else:
-                posting = push_posting(&self.postings, term, turn)
-                if posting == NULL:
-                    return -1
-            if i < n_user:
-                posting.tf_user += posting.tf_user < MAX_TF
-            else:
-                posting.tf_assistant += posting.tf_assistant < MAX_TF
-        return 0
-
-    cdef int unlink(self, uint32_t turn, Row *row) noexcept nogil:
-        """Take a turn out of the postings of its terms."""
-        cdef const int32_t *tokens = tokens_of(row, 0)
-        cdef Term *term
-        cdef Py_ssize_t i, position
-        for i in range(row.n_tokens[0] + row.n_tokens[1]):
-            term = term_of(&self.postings, tokens[i])
-            if term.df == 0:
-                continue
-            position = position_of(term, turn)
-            if position >= 0 and drop_posting(&self.postings, term, position) < 0:
-                return -1
-        return 0
 
     def forget(self, int64_t turn):
         """Wipe one row; its place stays. A term that no row holds any more is wiped from the vocabulary.
@@ -264,27 +139,27 @@ cdef class TermMatrix:
         """
         cdef Row *row
         cdef Py_ssize_t i
-        if not 0 <= turn < self.rows.n:
-            raise IndexError(f"no turn {turn}; turns run from 0 to {self.rows.n - 1}")
-        row = self.rows.rows[turn]
+        if not 0 <= turn < self.matrix.rows.n:
+            raise IndexError(f"no turn {turn}; turns run from 0 to {self.matrix.rows.n - 1}")
+        row = self.matrix.rows.rows[turn]
         if row == NULL:
             return
-        if self.unlink(<uint32_t> turn, row) < 0:
+        if unlink(&self.matrix, <uint32_t> turn, row) < 0:
             raise MemoryError
         for i in range(row.n_tokens[0] + row.n_tokens[1]):
-            if term_of(&self.postings, tokens_of(row, 0)[i]).df == 0:
+            if term_of(&self.matrix.postings, tokens_of(row, 0)[i]).df == 0:
                 self.vocabulary.remove(tokens_of(row, 0)[i])
-        drop_row(&self.rows, turn)
+        drop_row(&self.matrix.rows, turn)
 
     def truncate(self, int64_t n_turns):
         """Drop the rows from n_turns on, and every term id that was first given there."""
-        if not 0 <= n_turns <= self.rows.n:
-            raise IndexError(f"n_turns must be 0 to {self.rows.n}, got {n_turns}")
-        while self.rows.n > n_turns:
-            self.forget(self.rows.n - 1)
-            self.rows.n -= 1
+        if not 0 <= n_turns <= self.matrix.rows.n:
+            raise IndexError(f"n_turns must be 0 to {self.matrix.rows.n}, got {n_turns}")
+        while self.matrix.rows.n > n_turns:
+            self.forget(self.matrix.rows.n - 1)
+            self.matrix.rows.n -= 1
         if self.vocabulary.table.n_terms > 0:
-            self.vocabulary.truncate(self.rows.first_new_term[n_turns - 1] if n_turns > 0 else 0)
+            self.vocabulary.truncate(self.matrix.rows.first_new_term[n_turns - 1] if n_turns > 0 else 0)
 
     # --- reading
 
@@ -296,23 +171,25 @@ cdef class TermMatrix:
         for i in range(n):
             df.data.as_ints[i] = 0
             last.data.as_ints[i] = -1
-            if 0 <= term_ids[i] < self.postings.n_terms:
-                term = term_of(&self.postings, term_ids[i])
+            if 0 <= term_ids[i] < self.matrix.postings.n_terms:
+                term = term_of(&self.matrix.postings, term_ids[i])
                 df.data.as_ints[i] = term.df
                 last.data.as_ints[i] = <int32_t> last_turn(term)
-            idf.data.as_doubles[i] = inverse_document_frequency(df.data.as_ints[i], self.rows.n_live)
+            idf.data.as_doubles[i] = inverse_document_frequency(df.data.as_ints[i], self.matrix.rows.n_live)
         return df, idf, last
 
     def idf(self, int64_t df):
         """idf = ln((N + 1) / (df + 1)) + 1 for the conversation as it stands."""
-        return inverse_document_frequency(df, self.rows.n_live)
+        return inverse_document_frequency(df, self.matrix.rows.n_live)
 
     def side_terms(self, int64_t turn, int side):
         """Distinct term ids of one side (0 user, 1 assistant) in order of first occurrence: int32[n]."""
+        cdef Row *row
         self.check_side(side)
-        if not 0 <= turn < self.rows.n or self.rows.rows[turn] == NULL:
+        if not 0 <= turn < self.matrix.rows.n or self.matrix.rows.rows[turn] == NULL:
             return ints(0)
-        ids = [tokens_of(self.rows.rows[turn], side)[i] for i in range(self.rows.rows[turn].n_tokens[side])]
+        row = self.matrix.rows.rows[turn]
+        ids = [tokens_of(row, side)[i] for i in range(row.n_tokens[side])]
         return array.array("i", dict.fromkeys(ids))
 
     def sentence_ends(self, int64_t turn, int side):
@@ -332,12 +209,12 @@ cdef class TermMatrix:
         return 0
 
     cdef Row *row_at(self, int64_t turn) except NULL:
-        if not 0 <= turn < self.rows.n or self.rows.rows[turn] == NULL:
-            raise IndexError(f"no turn {turn}; turns run from 0 to {self.rows.n - 1}")
-        return self.rows.rows[turn]
+        if not 0 <= turn < self.matrix.rows.n or self.matrix.rows.rows[turn] == NULL:
+            raise IndexError(f"no turn {turn}; turns run from 0 to {self.matrix.rows.n - 1}")
+        return self.matrix.rows.rows[turn]
 
     cdef LengthNorm norm_of(self, int64_t total_tokens, double k1, double b) noexcept:
-        return length_norm(total_tokens / <double> max(self.rows.n_live, 1), k1, b)
+        return length_norm(total_tokens / <double> max(self.matrix.rows.n_live, 1), k1, b)
 
     cdef QueryTerm *query_terms(
         self, const int32_t[::1] term_ids, const double[::1] idf, double k1, extra_postings, Posting **extra
@@ -350,7 +227,7 @@ cdef class TermMatrix:
         if idf.shape[0] != n:
             raise ValueError(f"term_ids and idf differ in length: {n} and {idf.shape[0]}")
         for group in extra_postings:
-            flat += checked_postings(group, self.rows.n)
+            flat += checked_postings(group, self.matrix.rows.n)
             firsts.append(len(flat))
         if n and min(term_ids) < -1 - len(extra_postings):
             raise ValueError(f"term_ids name extra postings that are not there: {min(term_ids)}")
@@ -364,8 +241,8 @@ cdef class TermMatrix:
             extra[0][i].turn, extra[0][i].tf_user, extra[0][i].tf_assistant = flat[i]
         for i in range(n):
             terms[i].weight = idf[i] * (k1 + 1.0)
-            if 0 <= term_ids[i] < self.postings.n_terms:
-                term = term_of(&self.postings, term_ids[i])
+            if 0 <= term_ids[i] < self.matrix.postings.n_terms:
+                term = term_of(&self.matrix.postings, term_ids[i])
                 if term.df > 0:
                     terms[i].next = list_of(term)
                     terms[i].end = terms[i].next + term.df
@@ -397,19 +274,19 @@ cdef class TermMatrix:
         cdef const int32_t[::1] only
         cdef Allowed filter
         cdef Py_ssize_t i, n_found, n = term_ids.shape[0]
-        k = max(0, min(k, self.rows.n_live))
+        k = max(0, min(k, self.matrix.rows.n_live))
         memset(&filter, 0, sizeof(filter))
         if allowed is not None:
             only = allowed
             filter.filtered = True
             filter.n = only.shape[0]
             filter.turns = &only[0] if filter.n else NULL
-        formula.norm_user = self.norm_of(self.rows.total_user, k1, b)
-        formula.norm_assistant = self.norm_of(self.rows.total_assistant, k1, b)
+        formula.norm_user = self.norm_of(self.matrix.rows.total_user, k1, b)
+        formula.norm_assistant = self.norm_of(self.matrix.rows.total_assistant, k1, b)
         formula.weight_user, formula.weight_assistant = weight_user, weight_assistant
         formula.weight_exact, formula.weight_recency = weight_exact, weight_recency
         formula.recency_window, formula.idf_mass = recency_window, idf_mass
-        formula.current_turn = self.rows.n
+        formula.current_turn = self.matrix.rows.n
         formula.rough_user = weight_user / idf_mass
         formula.rough_assistant = weight_assistant / idf_mass
         formula.margin = 1e-9 * (
@@ -423,7 +300,7 @@ cdef class TermMatrix:
             if heap == NULL:
                 raise MemoryError
             with nogil:
-                n_found = best_rows(terms, n, &self.rows, &formula, &filter, heap, k)
+                n_found = best_rows(terms, n, &self.matrix.rows, &formula, &filter, heap, k)
             if n_found < 0:
                 raise MemoryError
             return scored_arrays(heap, n_found, formula.n_present)
@@ -445,8 +322,8 @@ cdef class TermMatrix:
         cdef Posting *extra = NULL
         cdef QueryTerm *terms
         cdef const Posting *posting
-        cdef LengthNorm norm_user = self.norm_of(self.rows.total_user, k1, b)
-        cdef LengthNorm norm_assistant = self.norm_of(self.rows.total_assistant, k1, b)
+        cdef LengthNorm norm_user = self.norm_of(self.matrix.rows.total_user, k1, b)
+        cdef LengthNorm norm_assistant = self.norm_of(self.matrix.rows.total_assistant, k1, b)
         self.row_at(turn)
         terms = self.query_terms(term_ids, idf, k1, extra_postings, &extra)
         for i in range(n):
@@ -458,9 +335,9 @@ cdef class TermMatrix:
             tf_user.data.as_ints[i] = posting.tf_user
             tf_assistant.data.as_ints[i] = posting.tf_assistant
             user.data.as_doubles[i] = saturated(
-                terms[i].weight, posting.tf_user, self.rows.lengths[turn].user, norm_user)
+                terms[i].weight, posting.tf_user, self.matrix.rows.lengths[turn].user, norm_user)
             assistant.data.as_doubles[i] = saturated(
-                terms[i].weight, posting.tf_assistant, self.rows.lengths[turn].assistant, norm_assistant)
+                terms[i].weight, posting.tf_assistant, self.matrix.rows.lengths[turn].assistant, norm_assistant)
         free(terms)
         free(extra)
         return tf_user, tf_assistant, user, assistant
@@ -469,8 +346,8 @@ cdef class TermMatrix:
         """Whether a turn holds at least one of the terms; ids below 0 are held by none."""
         cdef Py_ssize_t i
         for i in range(term_ids.shape[0]):
-            if 0 <= term_ids[i] < self.postings.n_terms and position_of(
-                    term_of(&self.postings, term_ids[i]), <uint32_t> turn) >= 0:
+            if 0 <= term_ids[i] < self.matrix.postings.n_terms and position_of(
+                    term_of(&self.matrix.postings, term_ids[i]), <uint32_t> turn) >= 0:
                 return True
         return False
 
@@ -487,18 +364,18 @@ cdef class TermMatrix:
                 raise ValueError(f"group_ends must ascend and end within term_ids, {term_ids.shape[0]} long")
             first = group_ends[j]
         first = 0
-        held = <uint8_t *> calloc(max(self.rows.n, 1), 1)
+        held = <uint8_t *> calloc(max(self.matrix.rows.n, 1), 1)
         if held == NULL:
             raise MemoryError
         for j in range(n_groups):
             if group_ends[j] > first:
                 self.mark_group(&term_ids[first], group_ends[j] - first, held)
             first = group_ends[j]
-        for i in range(self.rows.n):
+        for i in range(self.matrix.rows.n):
             n += held[i]
         turns = ints(n)
         n = 0
-        for i in range(self.rows.n):
+        for i in range(self.matrix.rows.n):
             if held[i]:
                 turns.data.as_ints[n] = <int32_t> i
                 n += 1
@@ -511,15 +388,15 @@ cdef class TermMatrix:
         cdef const Posting *posting
         cdef Term *term
         for i in range(n):
-            if not 0 <= term_ids[i] < self.postings.n_terms:
+            if not 0 <= term_ids[i] < self.matrix.postings.n_terms:
                 return
-            if term_of(&self.postings, term_ids[i]).df < term_of(&self.postings, term_ids[rarest]).df:
+            if term_of(&self.matrix.postings, term_ids[i]).df < term_of(&self.matrix.postings, term_ids[rarest]).df:
                 rarest = i
-        term = term_of(&self.postings, term_ids[rarest])
+        term = term_of(&self.matrix.postings, term_ids[rarest])
         for position in range(term.df):
             posting = list_of(term) + position
             for i in range(n):
-                if i != rarest and position_of(term_of(&self.postings, term_ids[i]), posting.turn) < 0:
+                if i != rarest and position_of(term_of(&self.matrix.postings, term_ids[i]), posting.turn) < 0:
                     break
             else:
                 held[posting.turn] = 1
@@ -568,8 +445,8 @@ cdef class TermMatrix:
         tf = array.clone(DOUBLES, len(turns), zero=False)
         indptr.data.as_ints[0] = 0
         for i in range(n_terms):
-            if i < self.postings.n_terms:
-                term = term_of(&self.postings, i)
+            if i < self.matrix.postings.n_terms:
+                term = term_of(&self.matrix.postings, i)
                 for j in range(term.df):
                     posting = list_of(term) + j
                     count = posting.tf_user if side == 0 else posting.tf_assistant
@@ -584,18 +461,18 @@ cdef class TermMatrix:
 
     cdef Py_ssize_t n_postings(self):
         cdef Py_ssize_t i, n = 0
-        for i in range(self.postings.n_terms):
-            n += term_of(&self.postings, i).df
+        for i in range(self.matrix.postings.n_terms):
+            n += term_of(&self.matrix.postings, i).df
         return n
 
     def lengths(self, int side):
         """Tokens of one side of every turn, |x| of the formula: int32[n_turns]; 0 for a forgotten turn."""
-        cdef array.array lengths = ints(self.rows.n)
+        cdef array.array lengths = ints(self.matrix.rows.n)
         cdef Py_ssize_t i
         self.check_side(side)
-        for i in range(self.rows.n):
+        for i in range(self.matrix.rows.n):
             lengths.data.as_ints[i] = (
-                self.rows.lengths[i].user if side == 0 else self.rows.lengths[i].assistant)
+                self.matrix.rows.lengths[i].user if side == 0 else self.matrix.rows.lengths[i].assistant)
         return lengths
 
 
@@ -664,15 +541,19 @@ cdef tuple best_sentences_of(
     cdef uint32_t mask = 0
     cdef Py_ssize_t p
     cdef Row *row
-    cdef TermSlot *slots = position_table(
-        &term_ids[0] if term_ids.shape[0] else NULL, term_ids.shape[0], &mask)
+    cdef TermSlot *slots
     memset(&hits, 0, sizeof(hits))
     memset(&kept, 0, sizeof(kept))
     memset(&chosen, 0, sizeof(chosen))
     memset(&searched, 0, sizeof(searched))
+    if searched_hits is not None:
+        for p in range(3, searched_hits.shape[0], 4):
+            if not 0 <= searched_hits[p] < term_ids.shape[0]:
+                raise ValueError(f"searched names a term that is not there: {searched_hits[p]}")
     if searched_hits is not None and searched_hits.shape[0] >= 4:
         searched.data = &searched_hits[0]
         searched.n = searched_hits.shape[0] // 4
+    slots = position_table(&term_ids[0] if term_ids.shape[0] else NULL, term_ids.shape[0], &mask)
     try:
         if slots == NULL:
             raise MemoryError

@@ -31,7 +31,9 @@ from _core.characters cimport (
     class_of,
     folded,
 )
-from _core.scan cimport (
+from _core.scan cimport scan
+from _core.scan_cjk cimport pair_hash
+from _core.scanner cimport (
     FIRST_HAN,
     MAX_ENTRY,
     N_HAN,
@@ -39,8 +41,6 @@ from _core.scan cimport (
     LexiconEntry,
     Scanner,
     key_of_text,
-    pair_hash,
-    scan,
     text_key,
 )
 from _core.sentences cimport find_sentences

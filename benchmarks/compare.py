@@ -6,7 +6,8 @@ Each revision is installed, not editable, into a virtual environment of its own 
 benchmarks of REV_B, A B A B ..., so that a machine that slows down does so for both. Only what is committed counts.
 
 A line for each benchmark: the median of A and of B over the rounds, the median ratio B/A of the pairs and, in
-brackets, its spread. It is marked where the whole spread of three rounds or more is beyond 5%. Exit codes: 0 compared, 2 nothing to compare.
+brackets, its spread. It is marked where the whole spread of three rounds or more is beyond 5%.
+Exit codes: 0 compared, 2 nothing to compare.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def _searched_hits(corpus: Corpus, candidates: Sequence[Candidate], anchors: Seq
     """Where searched anchors begin: (candidate, side, sentence, anchor) ascending, flat; None without any."""
     if not any(anchor.is_searched for anchor in anchors):
         return None
-    hits = set()
+    hits: set[tuple[int, int, int, int]] = set()
     for bit, anchor in enumerate(anchors):
         holders = {turn_id for turn_id, _, _ in anchor.postings}
         for position, candidate in enumerate(candidates):

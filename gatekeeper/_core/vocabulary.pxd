@@ -1,7 +1,7 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from _core.buffers cimport IntBuffer
-from _core.scan cimport EntrySpan, LexiconEntry, Words
+from _core.scanner cimport EntrySpan, LexiconEntry, Words
 from _core.table cimport TermTable
 
 
