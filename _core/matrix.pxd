@@ -48,14 +48,17 @@ cdef inline int32_t first_new_term(int32_t n_terms, const int32_t *tokens, Py_ss
     return n_terms
 
 
-cdef inline void mass_by_age(
+cdef inline bint mass_above(
     Matrix *matrix, const TermTable *table, const int32_t *tokens, Py_ssize_t n, double *masses,
-    int32_t n_ages, double ngram_floor
+    int32_t n_ages, double floor
 ) noexcept nogil:
-    """Sum the idf of the distinct terms into masses[age], in order of first occurrence."""
+    """Sum the idf of the distinct terms into masses[age], in order of first occurrence; whether there was one.
+
+    CJK n-grams with an idf below the floor are left out.
+    """
     cdef double cached[IDF_CACHE]
     cdef double idf
-    cdef double floor = min(ngram_floor, inverse_document_frequency(1, matrix.rows.n_live))
+    cdef bint found = False
     cdef Term *term
     cdef int64_t age
     cdef Py_ssize_t i
@@ -77,6 +80,18 @@ cdef inline void mass_by_age(
             continue
         age = matrix.rows.n - last_turn(term) if term.df > 0 else 0
         masses[age if age <= n_ages else 0] += idf
+        found = True
+    return found
+
+
+cdef inline void mass_by_age(
+    Matrix *matrix, const TermTable *table, const int32_t *tokens, Py_ssize_t n, double *masses,
+    int32_t n_ages, double ngram_floor
+) noexcept nogil:
+    """Sum the idf of the terms above the floor by age; of all of them where the floor would leave nothing."""
+    cdef double floor = min(ngram_floor, inverse_document_frequency(1, matrix.rows.n_live))
+    if not mass_above(matrix, table, tokens, n, masses, n_ages, floor):
+        mass_above(matrix, table, tokens, n, masses, n_ages, 0.0)
 
 
 cdef inline int link(

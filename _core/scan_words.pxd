@@ -107,8 +107,8 @@ cdef inline bint joins(
     const Words *words, const char_t *s, Py_ssize_t n, Py_ssize_t i
 ) noexcept nogil:
     """Whether a dot or a hyphen at i joins the run before it with one that begins at i + 1."""
-    return (i + 1 < n and (s[i] == 0x2E or s[i] == 0x2D)
-            and begins_word(class_of(&words.characters, s[i + 1])))
+    cdef uint32_t c = folded(&words.characters, s[i]) if i + 1 < n else 0
+    return (c == 0x2E or c == 0x2D) and begins_word(class_of(&words.characters, s[i + 1]))
 
 
 cdef inline bint is_version(
@@ -119,7 +119,7 @@ cdef inline bint is_version(
     cdef uint32_t c
     if folded(&words.characters, s[i]) == 0x76:
         i += 1
-        if i < end and s[i] == 0x2E:
+        if i < end and folded(&words.characters, s[i]) == 0x2E:
             return False
     while i < end:
         c = folded(&words.characters, s[i])
@@ -159,6 +159,11 @@ cdef inline void emit_path(
         i = stop + 1
 
 
+cdef inline bint is_letter(uint32_t character_class) noexcept nogil:
+    """A word character that is no digit: C++17 is C++, C#s is not C#."""
+    return in_word(character_class) and character_class != DIGIT
+
+
 cdef inline Py_ssize_t emit_name_letter(
     Scanner *scanner, const char_t *s, Py_ssize_t n, Py_ssize_t start
 ) noexcept nogil:
@@ -174,7 +179,7 @@ cdef inline Py_ssize_t emit_name_letter(
                 and folded(&words.characters, s[end]) == 0x2B
                 and folded(&words.characters, s[end + 1]) == 0x2B):
             end += 2
-    if end < n and end > start + 1 and in_word(class_of(&words.characters, s[end])):
+    if end < n and end > start + 1 and is_letter(class_of(&words.characters, s[end])):
         end = start + 1
     if end > start + 1 or is_name_letter(words, s, n, start):
         scanner.text[0] = <uint8_t> letter
@@ -229,7 +234,7 @@ cdef inline Py_ssize_t scan_word(
             emit_parts(scanner, s, start, end)
         return end
     while joins(words, s, n, end):
-        has_hyphen = has_hyphen or s[end] == 0x2D
+        has_hyphen = has_hyphen or folded(&words.characters, s[end]) == 0x2D
         end = run_end(words, s, n, end + 1, &has_parts)
     if not has_hyphen:
         emit_path(scanner, s, start, end, True)
@@ -237,7 +242,7 @@ cdef inline Py_ssize_t scan_word(
     emit_word(scanner, s, start, end)
     first = start
     for i in range(start, end + 1):
-        if i == end or s[i] == 0x2D:
+        if i == end or folded(&words.characters, s[i]) == 0x2D:
             emit_path(scanner, s, first, i, True)
             first = i + 1
     return end
@@ -256,7 +261,7 @@ cdef inline bint scan_dot_net(
         if folded(&words.characters, s[dot + i]) != name[i]:
             return False
         scanner.text[i] = name[i]
-    if dot + 4 < n and in_word(class_of(&words.characters, s[dot + 4])):
+    if dot + 4 < n and is_letter(class_of(&words.characters, s[dot + 4])):
         return False
     emit(scanner, text_key(scanner.text, 4), 4, dot, FROM_WORD)
     return True

@@ -50,6 +50,25 @@ cdef inline Py_ssize_t run_length(const char_t *s, Py_ssize_t n, Py_ssize_t i) n
     return j - i
 
 
+cdef inline Py_ssize_t skip_markers(const char_t *s, Py_ssize_t n, Py_ssize_t i) noexcept nogil:
+    """Skip blanks and the markers of list items and quotations at the head of a line."""
+    cdef Py_ssize_t j
+    while i < n:
+        if is_blank(s[i]) or s[i] == 0x3E:
+            i += 1
+            continue
+        j = i
+        while j < n and 0x30 <= s[j] <= 0x39:
+            j += 1
+        if j < n and ((j > i and (s[j] == 0x2E or s[j] == 0x29)) or (
+                j == i and (s[j] == 0x2D or s[j] == 0x2A or s[j] == 0x2B))):
+            if j + 1 < n and (s[j + 1] == 0x20 or s[j + 1] == 0x09):
+                i = j + 1
+                continue
+        return i
+    return i
+
+
 cdef inline Py_ssize_t fence_end(const char_t *s, Py_ssize_t n, Py_ssize_t start) noexcept nogil:
     """The index behind a fenced block whose opening line begins at `start`, or `start` if none does.
 
@@ -58,8 +77,7 @@ cdef inline Py_ssize_t fence_end(const char_t *s, Py_ssize_t n, Py_ssize_t start
     cdef Py_ssize_t i = start
     cdef Py_ssize_t ticks, end, j
     cdef uint32_t mark
-    while i < n and is_blank(s[i]):
-        i += 1
+    i = skip_markers(s, n, i)
     if i >= n or (s[i] != 0x60 and s[i] != 0x7E):
         return start
     mark = s[i]
@@ -74,7 +92,7 @@ cdef inline Py_ssize_t fence_end(const char_t *s, Py_ssize_t n, Py_ssize_t start
     i = end
     while i < n:
         end = line_end(s, n, i)
-        while i < end and is_blank(s[i]):
+        while i < end and (is_blank(s[i]) or s[i] == 0x3E):
             i += 1
         if i < end and s[i] == mark and run_length(s, n, i) >= ticks:
             i += run_length(s, n, i)

@@ -64,13 +64,14 @@ class Query:
     of each; fallback: what stands for a query without anchors, "" if it has some.
     """
 
-    __slots__ = ("fallback", "origins", "text", "vocabulary")
+    __slots__ = ("_ngram_starts", "fallback", "origins", "text", "vocabulary")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.vocabulary = Vocabulary(LEXICON, keeps_origins=True)
         self.vocabulary.add((text,))
         self.origins = self.vocabulary.origins()
+        self._ngram_starts: dict[int, dict[int, int]] | None = None
         self.fallback = "" if len(self.vocabulary) else fold(text.strip()[:FALLBACK_CHARACTERS])
 
     def phrases(self) -> Iterator[int]:
@@ -97,14 +98,15 @@ class Query:
 
     def _ngrams(self, length: int) -> dict[int, int]:
         """Start in the text to id, for the n-grams of one length."""
-        ngrams: dict[int, int] = {}
-        folded = fold(self.text)
-        for start, term in zip(self.vocabulary.token_starts(), self.vocabulary.token_ids(), strict=True):
-            if self.origins[term] & IS_NGRAM:
-                text = self.vocabulary.text(term)
-                if len(text) == length and folded[start] == text[0]:  # a quoted phrase begins at its quote
-                    ngrams[start] = term
-        return ngrams
+        if self._ngram_starts is None:
+            self._ngram_starts = {1: {}, 2: {}, 3: {}}
+            folded = fold(self.text)
+            for start, term in zip(self.vocabulary.token_starts(), self.vocabulary.token_ids(), strict=True):
+                if self.origins[term] & IS_NGRAM:
+                    text = self.vocabulary.text(term)
+                    if folded[start] == text[0]:  # a quoted phrase begins at its quote
+                        self._ngram_starts[len(text)][start] = term
+        return self._ngram_starts[length]
 
     def _neighbours(self, length: int) -> list[tuple[int, int, int]]:
         ngrams = self._ngrams(length)

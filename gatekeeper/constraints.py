@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping
 
-from gatekeeper.errors import ArgumentValueError, require_text
+from gatekeeper.errors import ArgumentTypeError, ArgumentValueError, require_text
 from gatekeeper.prompt import escape
 
 FORBIDDEN = "forbidden"
@@ -44,6 +44,15 @@ class Constraints(MutableMapping[str, str]):
     def forbidden(self) -> tuple[str, ...]:
         """What must not be done, in the order in which it was forbidden."""
         return tuple(self._forbidden)
+
+    @forbidden.setter
+    def forbidden(self, items: Iterable[str]) -> None:
+        if isinstance(items, str):
+            raise ArgumentTypeError(f"forbidden must be an iterable of str, got one str: {items!r:.80}")
+        checked = list(items)
+        for item in checked:
+            require_text("an item of forbidden", item)
+        self._forbidden = list(dict.fromkeys(checked))
 
     def forbid(self, item: str) -> None:
         """Add an entry to `forbidden` unless it is there."""

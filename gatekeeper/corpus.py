@@ -6,7 +6,7 @@ from array import array
 
 from gatekeeper._core.term_matrix import TermMatrix
 from gatekeeper._core.vocabulary import Vocabulary
-from gatekeeper.anchor import IS_NGRAM, LEXICON, Query, collapse
+from gatekeeper.anchor import FROM_PHRASE, IS_NGRAM, LEXICON, Query, collapse
 from gatekeeper.block import SWITCH, Anchor, Block, GateDecision
 from gatekeeper.settings import Settings
 from gatekeeper.topic_gate import gate_action, is_deictic, ratios, topic_masses
@@ -82,13 +82,9 @@ class Corpus:
         A phrase that no term equals, and the fallback of a query without anchors, are searched for in the texts.
         """
         found = self._anchors(query.vocabulary, self.vocabulary.find(query.vocabulary), query.origins)
-        phrases = set(query.phrases())
-        anchors = []
-        for i, anchor in enumerate(found):
-            if i in phrases:
-                self._search(anchor, anchor.text)
-            if not self._is_below_floor(anchor):
-                anchors.append(anchor)
+        for i in query.phrases():
+            self._search(found[i], found[i].text)
+        anchors = self._above_floor(found)
         if query.fallback:
             anchors.append(self._fallback_anchor(query.fallback))
         return anchors
@@ -107,7 +103,7 @@ class Corpus:
         term_ids = array("i", ids)
         origins = [IS_NGRAM if self.vocabulary.is_ngram(i) else 0 for i in term_ids]
         anchors = self._anchors(self.vocabulary, term_ids, origins, local_ids=term_ids, inherited=True)
-        return [anchor for anchor in anchors if not self._is_below_floor(anchor)]
+        return self._above_floor(anchors)
 
     def gate(self, query: Query, anchors: Sequence[Anchor]) -> GateDecision:
         """Gate a query against the active topic. Only anchors count, not a fallback."""
@@ -130,13 +126,17 @@ class Corpus:
         df, idf, last_turns = self.matrix.weigh(ids)
         return [
             Anchor(vocabulary, i if local_ids is None else local_ids[i], ids[i], df[i], idf[i], last_turns[i],
-                   bool(origins[i] & IS_NGRAM), inherited)
+                   origins[i] & (IS_NGRAM | FROM_PHRASE) == IS_NGRAM, inherited)
             for i in range(len(ids))
         ]
 
-    def _is_below_floor(self, anchor: Anchor) -> bool:
-        """The floor never exceeds the idf of a term seen once: a conversation of one turn would have no anchors."""
-        return anchor.is_ngram and anchor.idf < min(self.settings.ngram_idf_floor, self.matrix.idf(1))
+    def _above_floor(self, anchors: list[Anchor]) -> list[Anchor]:
+        """Without the n-grams below the floor; all of them where the floor would leave nothing.
+
+        It never exceeds the idf of a term seen once: a conversation of one turn would have no anchors.
+        """
+        floor = min(self.settings.ngram_idf_floor, self.matrix.idf(1))
+        return [anchor for anchor in anchors if not anchor.is_ngram or anchor.idf >= floor] or anchors
 
     def _search(self, anchor: Anchor, phrase: str) -> None:
         """Give an anchor the postings of the blocks whose folded text holds `phrase`, quoted or not."""
@@ -147,12 +147,20 @@ class Corpus:
         anchor.last_turn = anchor.postings[-1][0] if anchor.postings else -1
 
     def _phrase_postings(self, phrase: str) -> list[tuple[int, int, int]]:
+        """The blocks that hold a phrase and every anchor inside it; where none does, all that hold it.
+
+        The anchors inside it find the blocks at once, but words may be cut otherwise where no quote stands.
+        """
         inner = Vocabulary(LEXICON)
         inner.add((phrase,))
         ids = self.vocabulary.find(inner)
-        turns: Sequence[int] = range(len(self.texts))
         if ids:
-            turns = self.matrix.turns_with(ids, array("i", [len(ids)]))
+            postings = self._count_phrase(phrase, self.matrix.turns_with(ids, array("i", [len(ids)])))
+            if postings:
+                return postings
+        return self._count_phrase(phrase, range(len(self.texts)))
+
+    def _count_phrase(self, phrase: str, turns: Sequence[int]) -> list[tuple[int, int, int]]:
         postings = []
         for turn_id in turns:
             user, assistant = self.texts[turn_id] or ("", "")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 _UNSEEN = (  # blanks, control and format characters, fillers, variation selectors, tags
     r" \t\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f"
-    r"\u2000-\u200f\u202a-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff"
+    r"\u2000-\u200f\u202a-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\u2800\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _GAP = rf"[{_UNSEEN}{_BREAKS}]*"
 

@@ -83,7 +83,7 @@ def keep(corpus: Corpus, candidate: Candidate, user: list[tuple[int, int]], assi
 
 
 def _searched_hits(corpus: Corpus, candidates: Sequence[Candidate], anchors: Sequence[Anchor]) -> array[int] | None:
-    """Where searched anchors begin: (candidate, side, sentence, anchor) ascending, flat; None without any."""
+    """Where searched anchors stand: (candidate, side, sentence, anchor) ascending, flat; None without any."""
     if not any(anchor.is_searched for anchor in anchors):
         return None
     hits: set[tuple[int, int, int, int]] = set()
@@ -95,14 +95,16 @@ def _searched_hits(corpus: Corpus, candidates: Sequence[Candidate], anchors: Seq
             block = corpus.block(candidate.turn_id)
             for side, text in ((USER, block.user), (ASSISTANT, block.assistant)):
                 ends = corpus.matrix.sentence_ends(candidate.turn_id, side)
-                starts = phrase_starts(text, anchor.text)
-                hits.update((position, side, bisect_right(ends, start), bit) for start in starts)
+                for start, end in phrase_spans(text, anchor.text):
+                    sentence = bisect_right(ends, start)
+                    if end <= ends[sentence]:  # else what is sent may be half of it
+                        hits.add((position, side, sentence, bit))
     return array("i", [number for hit in sorted(hits) for number in hit])
 
 
-def phrase_starts(text: str, phrase: str) -> list[int]:
-    """Where a folded phrase begins in a text, whose runs of white space match one blank."""
+def phrase_spans(text: str, phrase: str) -> list[tuple[int, int]]:
+    """Where a folded phrase begins and ends in a text, whose runs of white space match one blank."""
     import re
 
     pattern = r"\s+".join(map(re.escape, phrase.split()))
-    return [match.start() for match in re.finditer(pattern, fold(text))] if pattern else []
+    return [match.span() for match in re.finditer(pattern, fold(text))] if pattern else []

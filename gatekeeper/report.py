@@ -154,6 +154,6 @@ def _turns(corpus: Corpus, selection: Selection, arrays: QueryArrays) -> list[di
     decisions.update((step.candidate.turn_id, CHOSEN) for step in selection.steps)
     return [
         {"turn_id": turn_id, "decision": FORGOTTEN if corpus.texts[turn_id] is None else decision,
-         "score": scores.get(turn_id, 0.0), "cost": costs.get(turn_id)}
+         "score": 0.0 if decision == NO_CONTENT_WORD else scores.get(turn_id, 0.0), "cost": costs.get(turn_id)}
         for turn_id, decision in decisions.items()
     ]  # fmt: skip

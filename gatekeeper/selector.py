@@ -73,7 +73,8 @@ def cover_minimum(
         if not candidate.covers & ~cover.covered:
             cover.reasons[candidate.turn_id] = NOTHING_NEW
         else:
-            cover.reasons[candidate.turn_id] = NO_ROOM if candidate.cost > cover.budget_left else COVERED
+            enough = cover.covered_mass >= coverage_stop * cover.coverable_mass
+            cover.reasons[candidate.turn_id] = COVERED if enough else NO_ROOM
     return cover
 
 

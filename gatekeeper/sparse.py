@@ -106,7 +106,8 @@ class ContentWords:
         self._words = array("i", [ids[i] for i in query.latin_content_words()])
         self._pairs = [(ids[first], ids[last]) for first, last in query.cjk_windows()]
         self._heads = array("i", [ids[i] for i in query.head_bigrams()])
-        self._by_head = not any(map(self._hold_word, self._turns_that_may()))
+        self._turns_that_may = self._turns_with([*((i,) for i in self._words), *self._pairs])
+        self._by_head = not any(map(self._hold_word, self._turns_that_may))
 
     def __bool__(self) -> bool:
         """Whether the query has any; without, nothing is filtered."""
@@ -119,7 +120,7 @@ class ContentWords:
         """
         if not self:
             return None
-        return self._turns_with([(i,) for i in self._heads]) if self._by_head else self._turns_that_may()
+        return self._turns_with([(i,) for i in self._heads]) if self._by_head else self._turns_that_may
 
     def are_in(self, turn_id: int) -> bool:
         """Whether a turn passes: it really holds a whole word, or a window as a substring."""
@@ -138,9 +139,6 @@ class ContentWords:
         block = self._corpus.block(turn_id)
         texts = fold(block.user), fold(block.assistant)
         return any(window in text for window in windows for text in texts)
-
-    def _turns_that_may(self) -> array[int]:
-        return self._turns_with([*((i,) for i in self._words), *self._pairs])
 
     def _turns_with(self, groups: Sequence[tuple[int, ...]]) -> array[int]:
         terms = array("i", [term for group in groups for term in group])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from gatekeeper.anchor import fold
 from gatekeeper.block import CONTINUE, SWITCH, GateDecision
+from gatekeeper.errors import require_text
 from gatekeeper.settings import Settings
 
 TYPE_CHECKING = False
@@ -10,15 +12,19 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Container, Mapping, Sequence
 
-# The eight Chinese patterns are those of the design; matched at the head of the text, white space skipped.
+# The eight Chinese patterns are those of the design. Matched at the head of the folded text, white space skipped; a
+# word ends where no letter of it follows, whatever the script behind it.
 DEICTIC_PATTERNS = (
     r"^这个", r"^那个", r"^它", r"^这", r"^那",
     r"^继续", r"^然后呢", r"^还有呢",
-    r"^(?:[Tt]h(?:is|at|ese|ose|ey|em)|[Ii]t|[Ii]ts)\b",
-    r"^(?i:continue|go on|keep going|carry on|and then|then what|what about|how about|what else|same (?:here|for))\b",
+    r"^(?:th(?:is|at|ese|ose|ey|em)|its?)(?![a-z0-9_])",
+    r"^(?:continue|go on|keep going|carry on|and then|then what|what about|how about|what else|same (?:here|for))"
+    r"(?![a-z0-9_])",
     r"^(?:위 (?:내용|글|질문|방법)|그거|그것|그럼|그러면|그리고|이거|이것|계속)",
     r"^(?:それ|これ|その|この|続け|では)",
 )  # fmt: skip
+
+LONGEST_DEICTIC = 32  # characters; no pattern looks further
 
 
 class _Deictic:
@@ -32,7 +38,11 @@ class _Deictic:
             import re
 
             self.expression = re.compile("|".join(DEICTIC_PATTERNS))
-        return self.expression.match(text.lstrip()) is not None
+        head = text.lstrip()[:LONGEST_DEICTIC]
+        folded = fold(head)
+        if folded.startswith("it") and head[:2].isupper():  # the department, not the pronoun
+            return False
+        return self.expression.match(folded) is not None
 
 
 is_deictic = _Deictic()
@@ -75,6 +85,7 @@ def gate_topic(
     query_anchors: the query's anchors with their idf, as `extract_anchors` gives them; topic_anchors: what the
     topic's turns hold. Formulas: overlap and new_ratio of docs/algorithm.md.
     """
+    require_text("query", query)
     held = lacking = 0.0
     new_anchors = []
     for anchor, idf in query_anchors.items():

@@ -56,7 +56,9 @@ def lex_sum(terms, length: int, average: float, k1: float, b: float) -> float:
 
 
 def is_deictic(text: str) -> bool:
-    return any(re.match(pattern, text.lstrip()) for pattern in DEICTIC_PATTERNS)
+    head = text.lstrip()
+    folded = fold(head)
+    return not (folded[:2] == "it" and head[:2].isupper()) and any(re.match(p, folded) for p in DEICTIC_PATTERNS)
 
 
 # --- records
@@ -129,18 +131,19 @@ class Conversation:
     def searched(self, text: str) -> Anchor:
         phrase = collapse(text)
         inside = {anchor for anchor, _ in anchors(phrase)}
-        tf = {}
-        for turn, texts in enumerate(self.turns):
-            if texts is None or not inside <= {*self.sides[turn][0], *self.sides[turn][1]}:
-                continue
-            user, assistant = (min(collapse(side).count(phrase), 65535) for side in texts)
-            if user or assistant:
-                tf[turn] = (user, assistant)
-        return Anchor(text, tf, self.n_blocks, is_searched=True)
+        counts = {
+            turn: tuple(min(collapse(side).count(phrase), 65535) for side in texts)
+            for turn, texts in enumerate(self.turns) if texts is not None
+        }  # fmt: skip
+        everywhere = {turn: tf for turn, tf in counts.items() if any(tf)}
+        tf = {turn: n for turn, n in everywhere.items() if inside <= {*self.sides[turn][0], *self.sides[turn][1]}}
+        return Anchor(text, tf or everywhere, self.n_blocks, is_searched=True)
 
-    def above_floor(self, found: list[Anchor]) -> list[Anchor]:
+    def above_floor(self, found: list[Anchor], quoted: set[str] = frozenset()) -> list[Anchor]:
+        """Without the n-grams below the floor, quoted ones apart; all of them where the floor would leave nothing."""
         floor = min(self.settings.ngram_idf_floor, idf(1, self.n_blocks))
-        return [anchor for anchor in found if not (is_ngram(anchor.text) and anchor.idf < floor)]
+        kept = [a for a in found if a.text in quoted or not is_ngram(a.text) or a.idf >= floor]
+        return kept or found
 
     def own_anchors(self, query: str) -> list[Anchor]:
         found = tokens(query)
@@ -149,7 +152,8 @@ class Conversation:
             return [self.searched(fallback)] if fallback else []
         words = {anchor for anchor, _, is_phrase in found if not is_phrase}
         texts = dict.fromkeys(anchor for anchor, _, _ in found)
-        return self.above_floor([self.term(text) if text in words else self.searched(text) for text in texts])
+        quoted = {anchor for anchor, _, is_phrase in found if is_phrase}
+        return self.above_floor([self.term(text) if text in words else self.searched(text) for text in texts], quoted)
 
     def inherited(self) -> list[Anchor]:
         first = max(self.topic_starts[-1], len(self.turns) - self.settings.topic_window) if self.turns else 0
@@ -260,7 +264,9 @@ class Conversation:
             if anchor.is_searched and turn in anchor.tf:
                 pattern = r"\s+".join(map(re.escape, anchor.text.split()))
                 for match in re.finditer(pattern, fold(text)):
-                    masks[bisect_right(ends, match.start())].add(i)
+                    sentence = bisect_right(ends, match.start())
+                    if match.end() <= ends[sentence]:
+                        masks[sentence].add(i)
         return masks
 
     def prune(self, candidate: Candidate, found: list[Anchor]) -> None:

@@ -77,14 +77,18 @@ CUT = re.compile("_|(?<=[ld])(?=u)|(?<=u)(?=ul)")  # between the parts of an ide
 
 
 class Text:
-    """A text with its folded form and the classes of its characters; ASCII . and - keep theirs in `classes`."""
+    """A text with its folded form and the classes of its characters; . and - stand for themselves in `classes`."""
 
     def __init__(self, text: str) -> None:
         self.folded = fold(text)
-        self.classes = "".join(c if c in ".-" else class_of(c) for c in text)
+        self.classes = "".join(fold(c) if fold(c) in (".", "-") else class_of(c) for c in text)
 
     def is_word(self, position: int) -> bool:
         return 0 <= position < len(self.classes) and self.classes[position] in WORD
+
+    def is_letter(self, position: int) -> bool:
+        """A word character that is no digit."""
+        return self.is_word(position) and self.classes[position] != "d"
 
     def cut(self, pattern: str, start: int, end: int) -> list[tuple[int, int]]:
         """The spans that are left of [start, end) when it is cut where a pattern matches the classes."""
@@ -131,7 +135,7 @@ class Text:
         """Rule 5: a run of one character."""
         letter = self.folded[at]
         sign = re.match(r"[a-z]#|[cg]\+\+", self.folded[at : at + 3])
-        if sign and not self.is_word(at + sign.end()):
+        if sign and not self.is_letter(at + sign.end()):
             return [(sign[0], at)]
         joined_before = self.folded[max(at - 1, 0) : at] in ("'", "’") and self.is_word(at - 2)
         joined_behind = self.folded[at + 1 : at + 2] in ("'", "’") and self.is_word(at + 2)
@@ -139,7 +143,7 @@ class Text:
         return [(letter, at)] if is_name and not joined_before and not joined_behind else []
 
     def is_dot_net(self, at: int) -> bool:
-        return self.folded[at : at + 4] == ".net" and not self.is_word(at - 1) and not self.is_word(at + 4)
+        return self.folded[at : at + 4] == ".net" and not self.is_word(at - 1) and not self.is_letter(at + 4)
 
 
 # --- CJK n-grams
@@ -237,7 +241,8 @@ def anchors(text: str) -> list[tuple[str, int]]:
 
 BLANKS = r"[ \t\r]*"
 BREAK = re.compile(rf"{BLANKS}(?:\n(?:{BLANKS}\n)*)?")  # what stays with the sentence before it
-OPENING_FENCE = re.compile(rf"{BLANKS}(?:(?P<ticks>`{{3,}})[^`\n]*|(?P<tildes>~{{3,}})[^\n]*)(?:\n|$)")
+MARKERS = r"(?:[ \t\r>]|(?:[-*+]|[0-9]+[.)])(?=[ \t]))*"  # of list items and quotations
+OPENING_FENCE = re.compile(rf"{MARKERS}(?:(?P<ticks>`{{3,}})[^`\n]*|(?P<tildes>~{{3,}})[^\n]*)(?:\n|$)")
 IN_URL = "!#-;=?-_a-~"  # visible ASCII without " < > `
 INLINE = re.compile(
     r"(?P<code>(?P<ticks>`{1,8})(?!`).*?(?<!`)(?P=ticks)(?!`))|`+"
@@ -256,7 +261,7 @@ def sentence_ends(text: str) -> tuple[int, ...]:
         fence = OPENING_FENCE.match(text, at)
         if fence:
             mark = fence["ticks"] or fence["tildes"]
-            closing = re.compile(rf"^{BLANKS}{mark}{mark[0]}*{BLANKS}(?:\n|\Z)", re.MULTILINE)
+            closing = re.compile(rf"^[ \t\r>]*{mark}{mark[0]}*{BLANKS}(?:\n|\Z)", re.MULTILINE)
             closed = closing.search(text, fence.end())
             at = re.compile(rf"(?:{BLANKS}\n)*").match(text, closed.end()).end() if closed else len(text)
             bounds.append(at)

@@ -10,7 +10,7 @@ from reference_text import fold
 from strategies import queries, turns
 
 from gatekeeper import ContextGatekeeper, Settings
-from gatekeeper.pruning import bits_of, idf_mass, mask_of, phrase_starts
+from gatekeeper.pruning import bits_of, idf_mass, mask_of, phrase_spans
 
 
 def pruned(user: str, assistant: str, query: str, **changes) -> tuple[str, str]:
@@ -91,6 +91,22 @@ def test_masks_and_positions_are_each_other(positions: set[int]) -> None:
 
 def test_a_phrase_begins_wherever_its_words_stand_with_white_space_between() -> None:
     text = "Lazy  free lazy\nFREE lazyfree (a+b)"
-    assert phrase_starts(text, "lazy free") == [0, 11]
-    assert phrase_starts(text, "(a+b)") == [fold(text).index("(")]
-    assert phrase_starts(text, " ") == []
+    assert phrase_spans(text, "lazy free") == [(0, 10), (11, 20)]
+    at = fold(text).index("(")
+    assert phrase_spans(text, "(a+b)") == [(at, at + 5)]
+    assert phrase_spans(text, " ") == []
+
+
+def test_a_phrase_that_runs_over_two_sentences_is_not_covered_by_half_of_it() -> None:
+    gate = ContextGatekeeper(4000)
+    gate.add_turns([("说明", "开场。他说：Are you ok? Yes we are. 完"), ("x y", "z")])
+    decision = gate.explain('"are you ok? yes"')
+    phrase = next(a["id"] for a in decision["anchors"] if a["text"] == "are you ok? yes")
+    assert all(phrase not in candidate["covers"] for candidate in decision["candidates"])
+
+
+@pytest.mark.parametrize("marker", ["- ", "* ", "1. ", "12) ", "> ", "  - "])
+def test_a_fence_behind_a_list_marker_is_one_sentence(marker: str) -> None:
+    reply = f"步骤。\n{marker}```sh\n  pg_dump mydb\n  ls。\n  ```\n- 然后重启。\n- 闲话一。"
+    assert pruned("", reply, "pg_dump")[1] == f"步骤。\n{marker}```sh\n  pg_dump mydb\n  ls。\n  ```"
+    assert pruned("", reply, "重启")[1] == "步骤。\n- 然后重启。"

@@ -146,3 +146,26 @@ def test_another_side_or_layout_is_refused() -> None:
     for arguments in (("system", "csr"), ("user", "coo")):
         with pytest.raises(ArgumentValueError, match="side must be"):
             ContextGatekeeper(10).to_scipy(*arguments)
+
+
+def ids(turns: list[tuple[str, str]], query: str) -> list[int]:
+    gate = ContextGatekeeper(4000)
+    gate.add_turns(turns)
+    return [block["turn_id"] for block in gate.select(query)]
+
+
+def test_a_word_that_nearly_every_turn_holds_still_finds_its_turns() -> None:
+    turns = [("订单号一", "a"), ("订单号二", "b"), ("订单号三", "c"), ("天气", "晴")]
+    assert ids(turns, "订单号") == [2]
+    assert ids([("缓存", ""), ("缓存", "")], "缓存") == [1]
+    assert 3 not in ids([("缓存穿透", ""), ("缓存雪崩", ""), ("缓存击穿", ""), ("天气预报", "")], "“缓存”")
+
+
+def test_a_quoted_title_is_found_where_its_words_are_cut_otherwise() -> None:
+    assert ids([("我想买活着这本书", "好"), ("天气", "晴"), ("午饭", "面")], "《活着》多少钱") == [0]
+
+
+def test_names_keep_their_signs_before_a_number() -> None:
+    turns = [("这个库支持 C++20 吗", "好"), ("天气", "晴"), ("模块用 C 写", "好")]
+    assert ids(turns, "C++") == [0]
+    assert ids(turns, "C 写哪个") == [2]

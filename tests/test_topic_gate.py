@@ -180,3 +180,20 @@ def test_a_turn_that_points_back_itself_hands_on_what_stands_before_it() -> None
         assert {"redis", "惰性", "惰性删"} <= set(inherited)
         assert "lunch" not in inherited
         assert 1 in [block["turn_id"] for block in gate.select(query)]
+
+
+@pytest.mark.parametrize(
+    "query", ["這個超時設多少", "繼續", "還有呢", "然後呢", "ｉｔ works?", "it怎么配置", "continue一下", "THIS one?"]
+)
+def test_deictics_are_found_in_every_form_of_writing(query: str) -> None:
+    gate = ContextGatekeeper(4000)
+    gate.add_turns([("支付模块的重试队列在哪", "在 worker"), ("多久重跑一次", "十分钟")])
+    decision = gate.explain(query)["gate"]
+    assert (decision["action"], decision["deictic"]) == ("continue", True)
+
+
+@pytest.mark.parametrize("query", ["IT 部门在哪", "itinerary for Oslo", "theme colours", "continued fractions"])
+def test_words_that_begin_like_a_deictic_are_none(query: str) -> None:
+    gate = ContextGatekeeper(4000)
+    gate.add_turn("redis ttl", "ok")
+    assert not gate.explain(query)["gate"]["deictic"]
