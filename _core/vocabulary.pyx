@@ -4,7 +4,12 @@ The only kernel that sees `str`. It decides nothing: what counts as a stop word 
 with the `Lexicon`.
 """
 
-from cpython.unicode cimport PyUnicode_DATA, PyUnicode_KIND
+from cpython.unicode cimport (
+    PyUnicode_4BYTE_KIND,
+    PyUnicode_DATA,
+    PyUnicode_FromKindAndData,
+    PyUnicode_KIND,
+)
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
@@ -224,10 +229,18 @@ cdef class Lexicon:
         Returns a str of the same length. Lone surrogates stay as they are.
         """
         cdef Py_ssize_t i, n = len(text)
-        cdef array.array points = array.clone(INT_TEMPLATE, n, zero=False)
+        cdef uint32_t *points
+        if text.isascii():
+            return text.lower()
+        points = <uint32_t *> malloc(n * sizeof(uint32_t))
+        if points == NULL:
+            raise MemoryError
         for i in range(n):
-            points.data.as_ints[i] = folded(&self.words.characters, <uint32_t> text[i])
-        return points.tobytes().decode("utf-32-le", "surrogatepass") if n else ""
+            points[i] = folded(&self.words.characters, <uint32_t> text[i])
+        try:
+            return PyUnicode_FromKindAndData(PyUnicode_4BYTE_KIND, points, n)
+        finally:
+            free(points)
 
     def classes_of(self, str text not None):
         """The class of every character of `text`, as bytes; see _core/characters.pxd."""
