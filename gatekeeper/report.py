@@ -50,6 +50,7 @@ def explanation(corpus: Corpus, selection: Selection, token_budget: int) -> dict
         "tokens": {"budget": token_budget, "constraints_and_query": selection.base_cost,
                    "prompt": selection.prompt_cost},
         "turns": _turns(corpus, selection, arrays),
+        "prompt": selection.prompt,
     }  # fmt: skip
 
 

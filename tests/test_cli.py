@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ import gatekeeper
 from gatekeeper import ContextGatekeeper, Settings, estimate_tokens
 from gatekeeper.chat_file import read_chat_file
 from gatekeeper.cli import demo, output
-from gatekeeper.cli.commands import main
+from gatekeeper.cli.commands import chosen_blocks, main
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -301,3 +303,21 @@ def test_lone_surrogates_and_control_characters_are_shown_not_sent() -> None:
 def test_markup_is_text() -> None:
     content = chat({"user": "[red]redis[/red] :smile:", "assistant": ""})
     assert "user: [red]redis[/red] :smile:\n" in call("select", "-", "redis", stdin=content).stdout
+
+
+def test_what_select_prints_is_what_the_library_selects() -> None:
+    gate = ContextGatekeeper(4000)
+    gate.add_turns([("redis ttl", "expires keys"), ("git rebase", "replays commits"), ("redis lock", "set nx")])
+    for query in ("redis ttl lock", "git rebase", "nothing of this", "go on"):
+        explained = gate.explain(query)
+        assert chosen_blocks(explained) == gate.select(query)
+        assert explained["prompt"] == gate.build_prompt(query)
+
+
+def test_a_query_over_the_budget_is_warned_of_once() -> None:
+    chat = '{"user": "redis ttl", "assistant": "x"}\n'
+    for command in (["select"], ["prompt"], ["prompt", "--json"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "gatekeeper", *command, "-", "a long query about redis", "--budget", "5"],
+            input=chat, capture_output=True, text=True, check=True)  # fmt: skip
+        assert done.stderr.count("nothing is selected") == 1

@@ -16,7 +16,7 @@ from gatekeeper import Settings, block
 
 KEYS = {
     "query", "reason", "settings", "n_turns", "n_blocks", "topic", "gate", "anchors", "idf_mass", "content_words",
-    "candidates", "steps", "coverable_mass", "covered_mass", "coverage", "tokens", "turns",
+    "candidates", "steps", "coverable_mass", "covered_mass", "coverage", "tokens", "prompt", "turns",
 }  # fmt: skip
 DECISIONS = {
     block.CHOSEN, block.FORGOTTEN, block.NO_ANCHOR, block.NO_CONTENT_WORD, block.BELOW_TOP, block.EMPTY,

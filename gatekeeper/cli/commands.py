@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 
@@ -53,6 +54,16 @@ def demo(run: Run) -> None:
         raise click.exceptions.Exit(1)
 
 
+def chosen_blocks(explained: dict[str, Any]) -> list[dict[str, Any]]:
+    """What `ContextGatekeeper.select` returns, read off the explanation: one query is decided once."""
+    candidates = {candidate["turn_id"]: candidate for candidate in explained["candidates"]}
+    return [
+        {key: candidates[step["turn_id"]][key] for key in ("turn_id", "user", "assistant", "score")}
+        | {"covered_ids": step["covered_ids"]}
+        for step in explained["steps"]
+    ]
+
+
 @main.command()
 @FILE
 @QUERY
@@ -66,8 +77,8 @@ def select(run: Run, file: str, query: str) -> None:
       tail -n 500 chat.jsonl | gatekeeper select - "asyncio.Task cancel" --json
     """
     gate, _ = run.load(file)
-    blocks = gate.select(query)
     explained = gate.explain(query)
+    blocks = chosen_blocks(explained)
     if run.as_json:
         covered = [[gate.anchor_text(i) for i in block["covered_ids"]] for block in blocks]
         turns = [{**block, "covered": texts} for block, texts in zip(blocks, covered, strict=True)]
@@ -90,9 +101,10 @@ def prompt(run: Run, file: str, query: str) -> None:
       gatekeeper prompt chat.jsonl "EXPLAIN ANALYZE怎么看" --budget 2000
     """
     gate, _ = run.load(file)
-    text = gate.build_prompt(query)
+    explained = gate.explain(query)
+    text = explained["prompt"]
     if run.as_json:
-        run.output.json({"query": query, "prompt": text, "tokens": gate.explain(query)["tokens"]})
+        run.output.json({"query": query, "prompt": text, "tokens": explained["tokens"]})
     else:
         # to a program as it is, to a terminal without what could steer it
         run.output.raw((printable(text) if sys.stdout and sys.stdout.isatty() else text) + "\n")
