@@ -15,7 +15,7 @@ from array import array
 from collections.abc import Callable
 from typing import NamedTuple
 
-from benchmarks.texts import SCRIPTS, Turn, conversation
+from benchmarks.texts import SCRIPTS, Turn, conversation, queries
 from gatekeeper import ContextGatekeeper
 from gatekeeper._core.bm25 import score_csc, score_csr
 from gatekeeper._core.term_matrix import TermMatrix
@@ -24,7 +24,7 @@ from gatekeeper.anchor import LEXICON
 
 WARM_UP = 3
 N_TURNS = 100
-QUERY = "Redis 惰性删除和定期删除的内存回收"
+QUERY = "".join(queries("mixed")[:2])
 K1, B = 1.2, 0.75
 Workload = Callable[[], object]
 
@@ -61,11 +61,10 @@ def _found(texts: tuple[str, ...]) -> Vocabulary:
 
 
 class _Indexed:
-    """A mixed conversation in a term matrix, and a query of 20 terms or so as the kernels take it."""
+    """A mixed conversation in a term matrix, and a query as the kernels take it."""
 
     def __init__(self, n_turns: int) -> None:
-        turns = conversation("mixed", min(n_turns, 1_000))
-        self.vocabulary = _found(_texts(turns * (n_turns // len(turns))))
+        self.vocabulary = _found(_texts(conversation("mixed", n_turns)))
         self.matrix = TermMatrix(self.vocabulary)
         self.matrix.append(n_ages=8, ngram_floor=1.5)
         self.ids = array("i", [i for i in self.vocabulary.find(_found((QUERY,))) if i >= 0])
@@ -171,7 +170,7 @@ def _filled() -> ContextGatekeeper:
 
 def _select(n: int) -> Workload:
     gate = _filled()
-    return lambda: gate.select("Redis 惰性删除和定期删除有什么区别？")
+    return lambda: gate.select(QUERY)
 
 
 def _add_turn(n: int) -> Workload:

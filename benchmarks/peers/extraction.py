@@ -9,9 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.peers.clock import Scale, Work, race
-from benchmarks.peers.corpus import stream
 from benchmarks.peers.results import Chart, Results
-from benchmarks.texts import SCRIPTS, conversations, n_utf8_bytes
+from benchmarks.texts import SCRIPTS, conversations, n_utf8_bytes, stream
 from gatekeeper._core.vocabulary import Vocabulary
 from gatekeeper.anchor import LEXICON
 
