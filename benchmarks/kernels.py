@@ -18,7 +18,7 @@ from typing import NamedTuple
 from benchmarks.texts import SCRIPTS, Turn, conversation, queries
 from gatekeeper import ContextGatekeeper
 from gatekeeper._core.bm25 import score_csc, score_csr
-from gatekeeper._core.term_matrix import TermMatrix
+from gatekeeper._core.term_matrix import Formula, TermMatrix
 from gatekeeper._core.vocabulary import Vocabulary, sentence_ends
 from gatekeeper.anchor import LEXICON
 
@@ -26,6 +26,8 @@ WARM_UP = 3
 N_TURNS = 100
 QUERY = "".join(queries("mixed")[:2])
 K1, B = 1.2, 0.75
+FORMULA = Formula(k1=K1, b=B, weight_user=1.5, weight_assistant=0.7, weight_exact=1.0, weight_recency=0.2,
+                  recency_window=100)  # fmt: skip
 Workload = Callable[[], object]
 
 
@@ -99,10 +101,7 @@ def _append(n: int) -> Workload:
 
 def _top_20(n: int) -> Workload:
     held = _Indexed(10_000)
-    return lambda: held.matrix.top(
-        held.ids, held.idf, idf_mass=held.idf_mass, k=20, k1=K1, b=B, weight_user=1.5, weight_assistant=0.7,
-        weight_exact=1.0, weight_recency=0.2, recency_window=100.0,
-    )  # fmt: skip
+    return lambda: held.matrix.top(held.ids, held.idf, FORMULA, k=20)
 
 
 def _weigh(n: int) -> Workload:

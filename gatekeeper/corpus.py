@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 
-from gatekeeper._core.term_matrix import TermMatrix
+from gatekeeper._core.term_matrix import Formula, TermMatrix
 from gatekeeper._core.vocabulary import Vocabulary
 from gatekeeper.anchor import FROM_PHRASE, IS_NGRAM, LEXICON, Query, collapse
 from gatekeeper.block import SWITCH, Anchor, Block, GateDecision
@@ -25,6 +25,10 @@ class Corpus:
         self.settings = settings
         self.vocabulary = Vocabulary(LEXICON)
         self.matrix = TermMatrix(self.vocabulary)
+        self.formula = Formula(
+            k1=settings.k1, b=settings.b, weight_user=settings.weight_user, weight_assistant=settings.weight_assistant,
+            weight_exact=settings.weight_exact, weight_recency=settings.weight_recency,
+            recency_window=settings.recency_window)
         self.texts: list[tuple[str, str] | None] = []
         self.topic_starts: list[int] = []  # for each turn, the first turn of its topic
 

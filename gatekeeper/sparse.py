@@ -61,11 +61,8 @@ def score_blocks(
     settings = corpus.settings
     n_turns = corpus.matrix.n_turns
     turns, scores, lex_user, lex_assistant, exact = corpus.matrix.top(
-        arrays.term_ids, arrays.idf, idf_mass=arrays.idf_mass, k=max_blocks, k1=settings.k1, b=settings.b,
-        weight_user=settings.weight_user, weight_assistant=settings.weight_assistant,
-        weight_exact=settings.weight_exact, weight_recency=settings.weight_recency,
-        recency_window=settings.recency_window, extra_postings=arrays.extra_postings, allowed=allowed,
-    )  # fmt: skip
+        arrays.term_ids, arrays.idf, corpus.formula, k=max_blocks, extra_postings=arrays.extra_postings,
+        allowed=allowed)
     return [
         Candidate(
             turn,
