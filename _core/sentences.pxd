@@ -37,9 +37,11 @@ cdef inline bint is_blank(uint32_t c) noexcept nogil:
 
 cdef inline bint is_plain(uint32_t c) noexcept nogil:
     """Whether a character surely ends nothing and opens nothing; most letters are, and blanks."""
+    if c - 0x3003 < 0xFF01 - 0x3003:    # unsigned, so 0x3003 <= c too: Han and most of what stands beside it
+        return True
     if c < 0x80:
         return not GATEKEEPER_MARKS[c]
-    return c < 0x3002 or 0x3002 < c < 0xFF01
+    return c < 0x3002
 
 
 cdef inline bint is_ascii_letter(uint32_t c) noexcept nogil:

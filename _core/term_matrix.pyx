@@ -13,7 +13,7 @@ from cpython cimport array
 from _core.buffers cimport DoubleBuffer, IntBuffer, int_free
 from _core.csr cimport LengthNorm, inverse_document_frequency, length_norm, saturated
 from _core.hits cimport HitColumns, KeptColumns, SearchedHits, TermSlot, keep_row, position_table, push_hits
-from _core.matrix cimport Findings, Matrix, append_rows, unlink
+from _core.matrix cimport Findings, Matrix, Weighing, append_rows, unlink
 from _core.postings cimport (
     MAX_TF,
     Posting,
@@ -21,10 +21,11 @@ from _core.postings cimport (
     last_turn,
     list_of,
     position_of,
+    postings_clear,
     postings_free,
     term_of,
 )
-from _core.rows cimport Row, char_ends_of, drop_row, rows_free, tokens_of
+from _core.rows cimport Row, char_ends_of, drop_row, rows_clear, rows_free, tokens_of
 from _core.scoring cimport Allowed, QueryFormula, QueryTerm, best_rows
 from _core.topk cimport Scored
 from gatekeeper._core.vocabulary cimport Vocabulary
@@ -128,12 +129,14 @@ cdef class TermMatrix:
         cdef Py_ssize_t n_new = found.token_counts.size // 2
         cdef array.array masses
         cdef Findings findings
+        cdef Weighing weighing
         cdef int status
         if n_ages < 0:
             raise ValueError(f"n_ages must be at least 0, got {n_ages}")
         if found.token_counts.size % 2:
             raise ValueError("append takes an even number of texts, a user side and an assistant side a turn")
-        masses = array.clone(DOUBLES, n_new * (n_ages + 1), zero=True)
+        weighing.n_ages, weighing.ngram_floor = n_ages, ngram_floor
+        masses = array.clone(DOUBLES, (n_new + 1) * (n_ages + 1), zero=True)
         findings.tokens = found.stream.data
         findings.n_tokens = found.token_counts.data
         findings.char_ends = found.sentence_ends.data
@@ -142,9 +145,10 @@ cdef class TermMatrix:
         findings.table = &found.table
         if found.stream.size >= NOGIL_TOKENS:
             with nogil:
-                status = append_rows(&self.matrix, &findings, n_new, masses.data.as_doubles, n_ages, ngram_floor)
+                status = append_rows(&self.matrix, &findings, n_new, &weighing, masses.data.as_doubles)
         else:
-            status = append_rows(&self.matrix, &findings, n_new, masses.data.as_doubles, n_ages, ngram_floor)
+            status = append_rows(&self.matrix, &findings, n_new, &weighing, masses.data.as_doubles)
+        array.resize(masses, n_new * (n_ages + 1))
         if status < 0:
             raise MemoryError
         found.clear()
@@ -170,14 +174,18 @@ cdef class TermMatrix:
         drop_row(&self.matrix.rows, turn)
 
     def truncate(self, int64_t n_turns):
-        """Drop the rows from n_turns on, and every term id that was first given there."""
+        """Drop the rows from n_turns on, and every term id that was first given there. O(terms) for n_turns 0."""
         if not 0 <= n_turns <= self.matrix.rows.n:
             raise IndexError(f"n_turns must be 0 to {self.matrix.rows.n}, got {n_turns}")
+        if n_turns == 0:
+            rows_clear(&self.matrix.rows)
+            postings_clear(&self.matrix.postings)
+            self.vocabulary.truncate(0)
+            return
         while self.matrix.rows.n > n_turns:
             self.forget(self.matrix.rows.n - 1)
             self.matrix.rows.n -= 1
-        if self.vocabulary.table.n_terms > 0:
-            self.vocabulary.truncate(self.matrix.rows.first_new_term[n_turns - 1] if n_turns > 0 else 0)
+        self.vocabulary.truncate(self.matrix.rows.first_new_term[n_turns - 1])
 
     # --- reading
 

@@ -50,8 +50,8 @@ class Corpus:
         if turn_id == 0:
             return 0
         held, lacking = topic_masses(masses, self.topic_window())
-        action = gate_action(*ratios(held, lacking), is_deictic(user_text), self.settings)
-        return turn_id if action == SWITCH else self.topic_starts[-1]
+        action = gate_action(*ratios(held, lacking), False, self.settings)
+        return turn_id if action == SWITCH and not is_deictic(user_text) else self.topic_starts[-1]
 
     def topic_window(self) -> int:
         """How many of the last turns speak for the active topic."""

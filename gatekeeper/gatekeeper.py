@@ -268,6 +268,8 @@ def covered_ids(anchors: list[Anchor], mask: int) -> list[int]:
 
 
 def _checked_turn(position: int, turn: object) -> tuple[str, str]:
+    if type(turn) is tuple and len(turn) == 2 and type(turn[0]) is str and type(turn[1]) is str:
+        return turn
     if not isinstance(turn, (tuple, list)) or len(turn) != 2:
         raise ArgumentTypeError(f"turns[{position}] must be a pair (user, assistant), got {turn!r:.80}")
     user, assistant = turn

@@ -28,13 +28,16 @@ class Extractor:
 
     def __init__(self) -> None:
         """Load what a fresh process would load once."""
+        self.vocabulary = Vocabulary(LEXICON)
 
     @classmethod
     def is_installed(cls) -> bool:
         return not cls.package or find_spec(cls.package) is not None
 
     def run(self, texts: Texts) -> object:
-        return Vocabulary(LEXICON).add(texts)  # with the sentence bounds of each text
+        """With the sentence bounds of each text; one vocabulary, emptied for each conversation."""
+        self.vocabulary.truncate(0)
+        return self.vocabulary.add(texts)
 
 
 class Twin(Extractor):
