@@ -10,8 +10,8 @@ from libc.string cimport memcpy, memmove, memset
 
 cdef enum:
     MAX_TF = 65535
-    TERM_BITS = 12
-    TERM_CHUNK = 4096       # 1 << TERM_BITS
+    TERM_BITS = 10
+    TERM_CHUNK = 1024       # 1 << TERM_BITS
     N_CLASSES = 12          # pieces of 2 ** 1 to 2 ** 11 postings come from the pool
     MIN_POOL = 2048
     MAX_POOL = 65536

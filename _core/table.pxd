@@ -26,8 +26,8 @@ cdef enum:
     MIN_SLOTS = 64
     GROWTH = 2
     MAX_SLOTS = 1024
-    NAME_BITS = 12
-    NAME_CHUNK = 4096       # 1 << NAME_BITS
+    NAME_BITS = 10
+    NAME_CHUNK = 1024       # 1 << NAME_BITS
     MIN_ARENA = 1024
     MAX_ARENA = 65536
 

@@ -21,16 +21,40 @@ USER, ASSISTANT = 0, 1
 class Corpus:
     """The turns of one conversation and everything that is known of them. Not thread safe: the owner locks."""
 
+    vocabulary: Vocabulary
+    matrix: TermMatrix
+
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.vocabulary = Vocabulary(LEXICON)
-        self.matrix = TermMatrix(self.vocabulary)
         self.formula = Formula(
             k1=settings.k1, b=settings.b, weight_user=settings.weight_user, weight_assistant=settings.weight_assistant,
             weight_exact=settings.weight_exact, weight_recency=settings.weight_recency,
             recency_window=settings.recency_window)
         self.texts: list[tuple[str, str] | None] = []
         self.topic_starts: list[int] = []  # for each turn, the first turn of its topic
+        self._index()
+
+    def _index(self) -> None:
+        """Index the texts as they stand, in order."""
+        self.vocabulary = Vocabulary(LEXICON)
+        self.matrix = TermMatrix(self.vocabulary)
+        self.vocabulary.add(tuple(text for turn in self.texts for text in turn or ("", "")))
+        self.matrix.append(n_ages=0, ngram_floor=0.0)
+        for turn_id, turn in enumerate(self.texts):
+            if turn is None:
+                self.matrix.forget(turn_id)
+
+    def compact(self) -> None:
+        """Let the index go. Whatever needs it next builds it again: see `__getattr__`."""
+        self.__dict__.pop("matrix", None)
+        self.__dict__.pop("vocabulary", None)
+
+    def __getattr__(self, name: str) -> Vocabulary | TermMatrix:
+        """The index, asked for while there is none. O(text)."""
+        if name not in ("matrix", "vocabulary"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._index()
+        return self.matrix if name == "matrix" else self.vocabulary
 
     # --- growing and shrinking
 

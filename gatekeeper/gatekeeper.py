@@ -114,6 +114,16 @@ class ContextGatekeeper:
             self._corpus.truncate(n_turns)
             self._counts.clear()
 
+    def compact(self) -> None:
+        """Let the index go while the conversation rests: what is left is its texts, about a tenth of the memory.
+
+        The next call that needs the index builds it again, in half a millisecond for 100 turns; every answer is the
+        same, only that the ids of anchors may be new ones where turns were forgotten.
+        """
+        with self._lock:
+            self._corpus.compact()
+            self._counts.clear()
+
     # --- choosing
 
     def select(self, query: str) -> list[dict[str, Any]]:
@@ -246,7 +256,8 @@ class ContextGatekeeper:
         try:
             if anchor_id >= 1 << 32:
                 return text_of_spelled_id(anchor_id)
-            return self._corpus.vocabulary.text(anchor_id)
+            with self._lock:
+                return self._corpus.vocabulary.text(anchor_id)
         except (IndexError, OverflowError, UnicodeDecodeError) as error:
             raise ArgumentValueError(f"anchor_id names no anchor of this conversation: {anchor_id} ({error})") from None
 
