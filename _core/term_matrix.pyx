@@ -66,6 +66,36 @@ cdef array.array as_double_array(const DoubleBuffer *buffer):
     return copy
 
 
+cdef array.array int_array(str name, values):
+    """`values` itself where it is an array("i"), which costs nothing; a copy of any other int32 buffer."""
+    cdef const int32_t[::1] view
+    cdef array.array copy
+    if isinstance(values, array.array) and (<array.array> values).ob_descr.typecode == c"i":
+        return values
+    if values is None:
+        raise TypeError(f"{name} must be an array of int32, got None")
+    view = values
+    copy = ints(view.shape[0])
+    if view.shape[0]:
+        memcpy(copy.data.as_ints, &view[0], view.shape[0] * sizeof(int32_t))
+    return copy
+
+
+cdef array.array double_array(str name, values):
+    """`values` itself where it is an array("d"), which costs nothing; a copy of any other float64 buffer."""
+    cdef const double[::1] view
+    cdef array.array copy
+    if isinstance(values, array.array) and (<array.array> values).ob_descr.typecode == c"d":
+        return values
+    if values is None:
+        raise TypeError(f"{name} must be an array of float64, got None")
+    view = values
+    copy = array.clone(DOUBLES, view.shape[0], zero=False)
+    if view.shape[0]:
+        memcpy(copy.data.as_doubles, &view[0], view.shape[0] * sizeof(double))
+    return copy
+
+
 cdef class Formula:
     """The constants of a block's score, for `TermMatrix.top`.
 
@@ -189,16 +219,17 @@ cdef class TermMatrix:
 
     # --- reading
 
-    def weigh(self, const int32_t[::1] term_ids not None):
+    def weigh(self, term_ids):
         """(df int32[n], idf float64[n], last turn int32[n], -1 for none) of each term; id -1: an unknown one."""
-        cdef Py_ssize_t i, n = term_ids.shape[0]
+        cdef array.array ids = int_array("term_ids", term_ids)
+        cdef Py_ssize_t i, n = len(ids)
         cdef array.array df = ints(n), last = ints(n), idf = array.clone(DOUBLES, n, zero=False)
         cdef Term *term
         for i in range(n):
             df.data.as_ints[i] = 0
             last.data.as_ints[i] = -1
-            if 0 <= term_ids[i] < self.matrix.postings.n_terms:
-                term = term_of(&self.matrix.postings, term_ids[i])
+            if 0 <= ids.data.as_ints[i] < self.matrix.postings.n_terms:
+                term = term_of(&self.matrix.postings, ids.data.as_ints[i])
                 df.data.as_ints[i] = term.df
                 last.data.as_ints[i] = <int32_t> last_turn(term)
             idf.data.as_doubles[i] = inverse_document_frequency(df.data.as_ints[i], self.matrix.rows.n_live)
@@ -243,15 +274,16 @@ cdef class TermMatrix:
         return length_norm(total_tokens / <double> max(self.matrix.rows.n_live, 1), k1, b)
 
     cdef QueryTerm *query_terms(
-        self, const int32_t[::1] term_ids, const double[::1] idf, double k1, extra_postings, Posting **extra
+        self, array.array ids, array.array idf, double k1, extra_postings, Posting **extra
     ) except NULL:
         """Posting lists of the terms; id -1 has none, -2 - j is extra_postings[j], (turn, tf, tf) triples."""
-        cdef Py_ssize_t n = term_ids.shape[0], n_extra = len(extra_postings), i, j
+        cdef Py_ssize_t n = len(ids), n_extra = len(extra_postings), i, j
+        cdef const int32_t *term_ids = <const int32_t *> ids.data.as_ints
         cdef list firsts = [0], flat = []
         cdef QueryTerm *terms
         cdef Term *term
-        if idf.shape[0] != n:
-            raise ValueError(f"term_ids and idf differ in length: {n} and {idf.shape[0]}")
+        if len(idf) != n:
+            raise ValueError(f"term_ids and idf differ in length: {n} and {len(idf)}")
         for group in extra_postings:
             flat += checked_postings(group, self.matrix.rows.n)
             firsts.append(len(flat))
@@ -267,7 +299,7 @@ cdef class TermMatrix:
         for i in range(<Py_ssize_t> len(flat)):
             extra[0][i].turn, extra[0][i].tf_user, extra[0][i].tf_assistant = flat[i]
         for i in range(n):
-            terms[i].weight = idf[i] * (k1 + 1.0)
+            terms[i].weight = idf.data.as_doubles[i] * (k1 + 1.0)
             if 0 <= term_ids[i] < self.matrix.postings.n_terms:
                 term = term_of(&self.matrix.postings, term_ids[i])
                 if term.df > 0:
@@ -279,8 +311,7 @@ cdef class TermMatrix:
                 terms[i].end = extra[0] + <Py_ssize_t> firsts[j + 1]
         return terms
 
-    def top(self, const int32_t[::1] term_ids not None, const double[::1] idf, Formula formula not None, *,
-            Py_ssize_t k, extra_postings=(), allowed=None):
+    def top(self, term_ids, idf, Formula formula not None, *, Py_ssize_t k, extra_postings=(), allowed=None):
         """The k best turns that hold a term of the query, best first, ties to the newer turn.
 
         term_ids: int32[n], distinct; -1 is a term that no turn holds, -2 - j one whose postings are
@@ -292,21 +323,20 @@ cdef class TermMatrix:
         cdef Posting *extra = NULL
         cdef QueryTerm *terms
         cdef Scored *heap
-        cdef const int32_t[::1] only
+        cdef array.array ids = int_array("term_ids", term_ids), only, weights
         cdef Allowed filter
         cdef QueryFormula of_query
-        cdef Py_ssize_t n_found, n = term_ids.shape[0]
+        cdef Py_ssize_t n_found, n = len(ids)
         k = max(0, min(k, self.matrix.rows.n_live))
         memset(&filter, 0, sizeof(filter))
         if allowed is not None:
-            only = allowed
+            only = int_array("allowed", allowed)
             filter.filtered = True
-            filter.n = only.shape[0]
-            filter.turns = &only[0] if filter.n else NULL
-        if idf is None:
-            idf = self.weigh(term_ids)[1]
-        terms = self.query_terms(term_ids, idf, formula.k1, extra_postings, &extra)
-        of_query = self.of_query(formula, terms, idf)
+            filter.n = len(only)
+            filter.turns = <const int32_t *> only.data.as_ints
+        weights = self.idf_array(ids) if idf is None else double_array("idf", idf)
+        terms = self.query_terms(ids, weights, formula.k1, extra_postings, &extra)
+        of_query = self.of_query(formula, terms, weights)
         heap = <Scored *> malloc(max(k, 1) * sizeof(Scored))
         try:
             if heap == NULL:
@@ -321,7 +351,18 @@ cdef class TermMatrix:
             free(extra)
             free(heap)
 
-    cdef QueryFormula of_query(self, Formula formula, const QueryTerm *terms, const double[::1] idf) noexcept:
+    cdef array.array idf_array(self, array.array ids):
+        cdef array.array idf = array.clone(DOUBLES, len(ids), zero=False)
+        cdef int32_t term_id
+        cdef uint32_t df
+        cdef Py_ssize_t i
+        for i in range(len(ids)):
+            term_id = ids.data.as_ints[i]
+            df = term_of(&self.matrix.postings, term_id).df if 0 <= term_id < self.matrix.postings.n_terms else 0
+            idf.data.as_doubles[i] = inverse_document_frequency(df, self.matrix.rows.n_live)
+        return idf
+
+    cdef QueryFormula of_query(self, Formula formula, const QueryTerm *terms, array.array idf) noexcept:
         cdef QueryFormula of_query
         cdef Py_ssize_t i
         of_query.norm_user = self.norm_of(self.matrix.rows.total_user, formula.k1, formula.b)
@@ -332,8 +373,8 @@ cdef class TermMatrix:
         of_query.current_turn = self.matrix.rows.n
         of_query.idf_mass = 0.0
         of_query.n_present = 0
-        for i in range(idf.shape[0]):
-            of_query.idf_mass += idf[i]
+        for i in range(len(idf)):
+            of_query.idf_mass += idf.data.as_doubles[i]
             of_query.n_present += terms[i].next < terms[i].end
         of_query.rough_user = formula.weight_user / of_query.idf_mass
         of_query.rough_assistant = formula.weight_assistant / of_query.idf_mass
@@ -341,13 +382,13 @@ cdef class TermMatrix:
                                   + formula.weight_exact + formula.weight_recency)
         return of_query
 
-    def parts(self, int64_t turn, const int32_t[::1] term_ids not None, const double[::1] idf not None, *,
-              double k1, double b, extra_postings=()):
+    def parts(self, int64_t turn, term_ids, idf, *, double k1, double b, extra_postings=()):
         """One turn's BM25, term by term: (tf_user, tf_assistant int32, part_user, part_assistant float64), each [n].
 
         Added in order, the parts are exactly lex times the idf mass. Arguments as in `top`.
         """
-        cdef Py_ssize_t i, n = term_ids.shape[0]
+        cdef array.array ids = int_array("term_ids", term_ids)
+        cdef Py_ssize_t i, n = len(ids)
         cdef array.array tf_user = array.clone(INTS, n, zero=True), tf_assistant = array.clone(INTS, n, zero=True)
         cdef array.array user = array.clone(DOUBLES, n, zero=True)
         cdef array.array assistant = array.clone(DOUBLES, n, zero=True)
@@ -357,7 +398,7 @@ cdef class TermMatrix:
         cdef LengthNorm norm_user = self.norm_of(self.matrix.rows.total_user, k1, b)
         cdef LengthNorm norm_assistant = self.norm_of(self.matrix.rows.total_assistant, k1, b)
         self.row_at(turn)
-        terms = self.query_terms(term_ids, idf, k1, extra_postings, &extra)
+        terms = self.query_terms(ids, double_array("idf", idf), k1, extra_postings, &extra)
         for i in range(n):
             posting = terms[i].next
             while posting < terms[i].end and posting.turn < turn:
@@ -374,12 +415,13 @@ cdef class TermMatrix:
         free(extra)
         return tf_user, tf_assistant, user, assistant
 
-    def holds_any(self, int64_t turn, const int32_t[::1] term_ids not None):
+    def holds_any(self, int64_t turn, term_ids):
         """Whether a turn holds at least one of the terms; ids below 0 are held by none."""
+        cdef array.array ids = int_array("term_ids", term_ids)
         cdef Py_ssize_t i
-        for i in range(term_ids.shape[0]):
-            if 0 <= term_ids[i] < self.matrix.postings.n_terms and position_of(
-                    term_of(&self.matrix.postings, term_ids[i]), <uint32_t> turn) >= 0:
+        for i in range(len(ids)):
+            if 0 <= ids.data.as_ints[i] < self.matrix.postings.n_terms and position_of(
+                    term_of(&self.matrix.postings, ids.data.as_ints[i]), <uint32_t> turn) >= 0:
                 return True
         return False
 

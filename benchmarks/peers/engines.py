@@ -65,6 +65,7 @@ class Kernel(Engine):
 
     def build(self, corpus: Corpus) -> None:
         super().build(corpus)
+        self.asked = Vocabulary(LEXICON)
         self.vocabulary = Vocabulary(LEXICON)
         self.matrix = TermMatrix(self.vocabulary)
         for first in range(0, len(corpus), CHUNK):
@@ -75,9 +76,9 @@ class Kernel(Engine):
         self.matrix.append(n_ages=8, ngram_floor=1.5)
 
     def query(self, i: int) -> object:
-        query = Vocabulary(LEXICON)
-        query.add((self.corpus.queries[i % self.n_queries],))
-        return self.matrix.top(self.vocabulary.find(query), None, FORMULA, k=TOP)
+        self.asked.truncate(0)
+        self.asked.add((self.corpus.queries[i % self.n_queries],))
+        return self.matrix.top(self.vocabulary.find(self.asked), None, FORMULA, k=TOP)
 
     def append(self, turn: int) -> None:
         self._add(self.corpus.extra[turn])
