@@ -9,6 +9,29 @@ from _core.postings cimport Posting
 from _core.rows cimport Rows, SideLengths
 from _core.topk cimport Scored, offer, sort_best_first
 
+cdef extern from *:
+    """
+    /* sums[0], sums[1] += weight tf / (tf + (base + slope length)) of both sides: each as `saturated` computes it,
+       divided together where the compiler has vectors */
+    #if defined(__GNUC__)
+    typedef double gatekeeper_pair __attribute__((vector_size(16), aligned(8)));
+    static inline void gatekeeper_add_pair(double *sums, double weight, int tf_user, int tf_assistant, int user,
+                                           int assistant, const double *base, const double *slope) {
+        gatekeeper_pair tf = {tf_user, tf_assistant}, length = {user, assistant};
+        *(gatekeeper_pair *) sums +=
+            weight * tf / (tf + (*(const gatekeeper_pair *) base + *(const gatekeeper_pair *) slope * length));
+    }
+    #else
+    static inline void gatekeeper_add_pair(double *sums, double weight, int tf_user, int tf_assistant, int user,
+                                           int assistant, const double *base, const double *slope) {
+        sums[0] += weight * tf_user / (tf_user + (base[0] + slope[0] * user));
+        sums[1] += weight * tf_assistant / (tf_assistant + (base[1] + slope[1] * assistant));
+    }
+    #endif
+    """
+    void gatekeeper_add_pair(double *sums, double weight, int tf_user, int tf_assistant, int user, int assistant,
+                             const double *base, const double *slope) nogil
+
 cdef enum:
     BLOCK = 1024            # turns scored at a time
     BATCH = 64              # postings divided at a time
@@ -92,17 +115,16 @@ cdef inline void add_block(
     cdef LengthNorm norm_assistant = formula.norm_assistant
     cdef const Posting *posting = term.next
     cdef const Posting *last = term.end
-    cdef double user, assistant
+    cdef double[2] base_of = [norm_user.base, norm_assistant.base]
+    cdef double[2] slope_of = [norm_user.slope, norm_assistant.slope]
     while posting < last and posting.turn < end:
         slot = posting.turn - base
         length = &rows.lengths[posting.turn]
         sum_of = &sums.turns[slot]
-        user = saturated(weight, posting.tf_user, length.user, norm_user)
-        assistant = saturated(weight, posting.tf_assistant, length.assistant, norm_assistant)
         sums.touched[n_touched] = slot
         n_touched += sum_of.n_held == 0
-        sum_of.user += user
-        sum_of.assistant += assistant
+        gatekeeper_add_pair(&sum_of.user, weight, posting.tf_user, posting.tf_assistant, <int> length.user,
+                            <int> length.assistant, base_of, slope_of)
         sum_of.n_held += 1
         posting += 1
     term.next = posting
