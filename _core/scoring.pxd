@@ -157,19 +157,20 @@ cdef inline Py_ssize_t offer_block(
     cdef uint32_t only[BLOCK]
     cdef const uint32_t *slots = sums.touched
     cdef Py_ssize_t n_slots = sums.n_touched, i
-    cdef const Sum *sum_of
+    cdef Sum sum_of
+    cdef double least = heap[0].score if n_found == k else -1.0
     cdef Scored scored
     if allowed.filtered:
         n_slots = allowed_in_block(sums, base, n, allowed, only)
         slots = only
     for i in range(n_slots):
-        sum_of = &sums.turns[slots[i]]
-        if n_found == k and (
-                formula.rough_user * sum_of.user + formula.rough_assistant * sum_of.assistant + most_recency
-                + (formula.weight_exact if sum_of.n_held == formula.n_present else 0.0)) < heap[0].score:
+        sum_of = sums.turns[slots[i]]
+        if (formula.rough_user * sum_of.user + formula.rough_assistant * sum_of.assistant + most_recency < least
+                and sum_of.n_held != formula.n_present):
             continue
         scored = score_of(formula, <int32_t> (base + slots[i]), sum_of.user, sum_of.assistant, sum_of.n_held)
         n_found = offer(heap, n_found, k, &scored)
+        least = heap[0].score if n_found == k else -1.0
     for i in range(sums.n_touched):
         memset(&sums.turns[sums.touched[i]], 0, sizeof(Sum))
     sums.n_touched = 0
