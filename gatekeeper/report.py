@@ -46,9 +46,16 @@ class Explanation(Document):
         """The page in a frame of its own, for a notebook; None, so that it shows the dict, without jinja2."""
         try:
             from gatekeeper.report_html import frame
-        except ModuleNotFoundError:
+        except ModuleNotFoundError as error:
+            if not is_extra(error):
+                raise
             return None
         return frame(self)
+
+
+def is_extra(error: ModuleNotFoundError) -> bool:
+    """Whether what is missing is of the extra `report`."""
+    return (error.name or "").partition(".")[0] in ("jinja2", "markupsafe")
 
 
 def explanation(corpus: Corpus, selection: Selection, token_budget: int) -> Explanation:
@@ -149,7 +156,8 @@ def _candidate(corpus: Corpus, anchors: list[Anchor], arrays: QueryArrays, candi
             for i, anchor in enumerate(anchors) if tf_user[i] or tf_assistant[i]
         ],
         "text": {"user": block.user, "assistant": block.assistant},
-        "hits": {"user": _hits(block.user, anchors, tf_user), "assistant": _hits(block.assistant, anchors, tf_assistant)},
+        "hits": {"user": _hits(block.user, anchors, tf_user),
+                 "assistant": _hits(block.assistant, anchors, tf_assistant)},
         "kept": {"user": [list(span) for span in candidate.kept[0]],
                  "assistant": [list(span) for span in candidate.kept[1]]},
         "user": candidate.user,

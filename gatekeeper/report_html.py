@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_right
 from functools import cache
 from itertools import pairwise
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from gatekeeper import block
 from gatekeeper.printable import one_line, printable
@@ -21,6 +22,7 @@ ROW, DENSE_ROW = 10, 25  # cells of the time line on a narrow screen; twice as m
 MAX_NUMBERED_TURNS = 200  # above, the cells of the time line are small and have no numbers
 TITLE_CHARACTERS = 80
 LONG_QUERY = 160  # characters; a longer one is no headline
+TALL_CHARACTERS, TALL_LINES = 2000, 30  # a longer text scrolls within its frame
 WHY = {
     block.CHOSEN: "In the prompt.",
     block.FORGOTTEN: "Removed for good; its number stays taken.",
@@ -42,10 +44,11 @@ def page(explained: Explanation) -> str:
 
 def frame(explained: Explanation) -> str:
     """The page within an element of another page: its styles stay inside."""
-    return Markup(
+    srcdoc = str(escape(_render(explained, embedded=True)))
+    return (
         '<iframe title="gatekeeper: why each turn was chosen or left out" sandbox="" '
-        'style="width:100%;height:44rem;border:1px solid #8884;border-radius:8px" srcdoc="{}"></iframe>'
-    ).format(_render(explained, embedded=True))
+        f'style="width:100%;height:44rem;border:1px solid #8884;border-radius:8px" srcdoc="{srcdoc}"></iframe>'
+    )
 
 
 def _render(explained: Explanation, *, embedded: bool) -> str:
@@ -85,7 +88,8 @@ class Figures:
             shown = {None: "–", True: "yes", False: "no"}[value]
         else:
             shown = format(value, spec)
-        return Markup('<data value="{}" data-key="{}">{}</data>').format(value, ".".join(map(str, path)), shown)
+        key = ".".join(map(str, path))
+        return Markup('<data value="{}" data-key="{}">{}</data>').format(json.dumps(value), key, shown)
 
 
 # --- what the template lays out
@@ -121,6 +125,7 @@ def view(explained: Explanation) -> dict[str, Any]:
         "left_out": _left_out(explained),
         "why": WHY,
         "share": _share,
+        "is_tall": _is_tall,
     }  # fmt: skip
 
 
@@ -175,6 +180,10 @@ def _left_out(explained: Explanation) -> list[tuple[str, list[int]]]:
 def _share(value: float, whole: float) -> str:
     """Per cent, as CSS takes it."""
     return f"{100.0 * min(1.0, max(0.0, value / whole)) if whole else 0.0:.3f}%"
+
+
+def _is_tall(text: str) -> bool:
+    return len(text) > TALL_CHARACTERS or text.count("\n") > TALL_LINES
 
 
 def pieces(text: str, kept: list[list[int]], hits: list[list[int]]) -> list[tuple[bool, list[tuple[bool, str]]]]:
