@@ -162,7 +162,8 @@ def test_kept_and_hits_are_places_in_the_whole_text(
 
 
 def test_a_hit_is_where_the_anchor_stands() -> None:
-    [candidate] = gate_of([("Use Redis, redis_ttl", "「惰性 删除」和 ＴＴＬ")]).explain("redis ttl 「惰性 删除」")["candidates"]
+    gate = gate_of([("Use Redis, redis_ttl", "「惰性 删除」和 ＴＴＬ")])
+    [candidate] = gate.explain("redis ttl 「惰性 删除」")["candidates"]
     shown = {side: [candidate["text"][side][start:end] for start, end, _ in candidate["hits"][side]]
              for side in ("user", "assistant")}  # fmt: skip
     assert shown == {"user": ["Redis", "redis", "ttl"], "assistant": ["惰性", "惰性 删除", "删除", "ＴＴＬ"]}
