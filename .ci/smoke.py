@@ -26,7 +26,8 @@ def check_the_install() -> None:
     names = {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
     kernels = {name.removesuffix(".pyi") for name in names if name.endswith(".pyi")}
     assert kernels == {"_core/bm25", "_core/term_matrix", "_core/vocabulary"}, kernels
-    assert {"py.typed", "_core/vocabulary.pxd", "cli/demo_conversation.jsonl", "lexicon/chinese.txt"} <= names
+    assert {"py.typed", "_core/vocabulary.pxd", "cli/demo_conversation.jsonl", "lexicon/chinese.txt",
+            "templates/report.html"} <= names  # fmt: skip
     assert not [name for name in names if name.endswith((".pyx", ".c"))]
 
 
@@ -39,7 +40,9 @@ def check_the_choice() -> None:
         assert prompt.endswith(f"[query] {query}")
         assert f"[{turn_id} " in prompt
     assert not {"numpy", "scipy"} & set(sys.modules), "choosing loads numpy or scipy"
-    assert gate.explain("惰性删除是什么")["turns"]
+    explained = gate.explain("惰性删除是什么")
+    assert explained["turns"]
+    assert explained.to_html().startswith("<!doctype html>")
 
 
 def check_scipy() -> None:
@@ -72,5 +75,5 @@ check_the_install()
 check_the_choice()
 check_scipy()
 check_the_demo()
-versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "click", "rich"))
+versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "click", "rich", "jinja2"))
 print(f"smoke passed: Python {sys.version.split()[0]}, {versions}")

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from scipy.sparse import csc_array, csr_array
 
+    from gatekeeper.report import Explanation
+
 MAX_TOKENS_PER_CHARACTER = 4  # no counter in use goes above: UTF-8 has at most 4 bytes a character
 MAX_CACHED_COUNTS = 4096
 
@@ -151,8 +153,8 @@ class ContextGatekeeper:
         """
         return self._decide(query).prompt
 
-    def explain(self, query: str) -> dict[str, Any]:
-        """The whole decision as plain data; docs/explain.md describes it. Accounts for every turn."""
+    def explain(self, query: str) -> Explanation:
+        """The whole decision as plain data, a dict; docs/explain.md describes it. Accounts for every turn."""
         from gatekeeper.report import explanation
 
         with self._lock:

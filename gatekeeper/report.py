@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gatekeeper.anchor import Query, fold
 from gatekeeper.block import (
     BELOW_TOP,
     CHOSEN,
@@ -11,25 +12,59 @@ from gatekeeper.block import (
     SWITCH,
     Anchor,
     Candidate,
+    GateDecision,
     Selection,
     Step,
 )
 from gatekeeper.corpus import Corpus
-from gatekeeper.pruning import bits_of
+from gatekeeper.pruning import bits_of, phrase_spans
+from gatekeeper.settings import Settings
 from gatekeeper.sparse import ContentWords, QueryArrays, content_words, score_blocks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
+    Document = dict[str, Any]
+else:
+    Document = dict
 
-def explanation(corpus: Corpus, selection: Selection, token_budget: int) -> dict[str, Any]:
+HEAD_CHARACTERS = 80  # of a turn's user text in the list of turns
+
+
+class Explanation(Document):
     """The decision as dicts, lists, str, int, float and bool; docs/explain.md describes each key."""
+
+    def to_html(self) -> str:
+        """The decision as one self-contained page without scripts. Needs jinja2, the extra `report`."""
+        from gatekeeper.report_html import page
+
+        return page(self)
+
+    def _repr_html_(self) -> str | None:
+        """The page in a frame of its own, for a notebook; None, so that it shows the dict, without jinja2."""
+        try:
+            from gatekeeper.report_html import frame
+        except ModuleNotFoundError as error:
+            if not is_extra(error):
+                raise
+            return None
+        return frame(self)
+
+
+def is_extra(error: ModuleNotFoundError) -> bool:
+    """Whether what is missing is of the extra `report`."""
+    return (error.name or "").partition(".")[0] in ("jinja2", "markupsafe")
+
+
+def explanation(corpus: Corpus, selection: Selection, token_budget: int) -> Explanation:
+    """The whole decision for one query."""
     gate = selection.gate
     arrays = QueryArrays(selection.anchors)
     words = content_words(selection.query_anchors)
     covered_mass = selection.steps[-1].covered_mass if selection.steps else 0.0
-    return {
+    return Explanation({
         "query": selection.query,
         "reason": _reason(corpus, selection, token_budget),
         "settings": corpus.settings.as_dict(),
@@ -38,7 +73,8 @@ def explanation(corpus: Corpus, selection: Selection, token_budget: int) -> dict
         "topic": {"first_turn": corpus.topic_starts[-1] if corpus.topic_starts else 0,
                   "window": corpus.topic_window()},
         "gate": {"action": gate.action, "overlap": gate.overlap, "new_ratio": gate.new_ratio,
-                 "deictic": gate.deictic, "new_anchors": list(gate.new_anchors)},
+                 "deictic": gate.deictic, "new_anchors": list(gate.new_anchors),
+                 "reason": _gate_reason(gate, corpus.settings)},
         "anchors": [_anchor(anchor) for anchor in selection.anchors],
         "idf_mass": arrays.idf_mass,
         "content_words": list(words) if gate.action == SWITCH else [],
@@ -51,7 +87,7 @@ def explanation(corpus: Corpus, selection: Selection, token_budget: int) -> dict
                    "prompt": selection.prompt_cost},
         "turns": _turns(corpus, selection, arrays),
         "prompt": selection.prompt,
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 def _reason(corpus: Corpus, selection: Selection, token_budget: int) -> str:
@@ -66,6 +102,19 @@ def _reason(corpus: Corpus, selection: Selection, token_budget: int) -> str:
     if not selection.candidates:
         return prefix + "no turn is a candidate"
     return f"{prefix}{len(selection.steps)} of {len(selection.candidates)} candidates chosen"
+
+
+def _gate_reason(gate: GateDecision, settings: Settings) -> str:
+    """The rule of `topic_gate.gate_action` that spoke."""
+    if gate.deictic:
+        return "the query points back"
+    if gate.overlap > settings.overlap_continue:
+        return "overlap is above overlap_continue"
+    if gate.action == SWITCH:
+        return "overlap is below overlap_switch and new_ratio above new_ratio_switch"
+    if gate.overlap + gate.new_ratio == 0.0:
+        return "the query has no anchors"
+    return "the ratios are between the thresholds"
 
 
 def _anchor(anchor: Anchor) -> dict[str, Any]:
@@ -88,6 +137,7 @@ def _candidate(corpus: Corpus, anchors: list[Anchor], arrays: QueryArrays, candi
     tf_user, tf_assistant, user, assistant = corpus.matrix.parts(
         candidate.turn_id, arrays.term_ids, arrays.idf, k1=settings.k1, b=settings.b,
         extra_postings=arrays.extra_postings)
+    block = corpus.block(candidate.turn_id)
     return {
         "turn_id": candidate.turn_id,
         "score": candidate.score,
@@ -106,6 +156,9 @@ def _candidate(corpus: Corpus, anchors: list[Anchor], arrays: QueryArrays, candi
              "user": user[i], "assistant": assistant[i]}
             for i, anchor in enumerate(anchors) if tf_user[i] or tf_assistant[i]
         ],
+        "text": {"user": block.user, "assistant": block.assistant},
+        "hits": {"user": _hits(block.user, anchors, tf_user),
+                 "assistant": _hits(block.assistant, anchors, tf_assistant)},
         "kept": {"user": [list(span) for span in candidate.kept[0]],
                  "assistant": [list(span) for span in candidate.kept[1]]},
         "user": candidate.user,
@@ -113,6 +166,45 @@ def _candidate(corpus: Corpus, anchors: list[Anchor], arrays: QueryArrays, candi
         "cost": candidate.cost,
         "covers": [anchors[bit].covered_id for bit in bits_of(candidate.covers)],
     }  # fmt: skip
+
+
+def _hits(text: str, anchors: Sequence[Anchor], tf: Sequence[int]) -> list[list[int]]:
+    """Where the anchors that the side holds stand in its text: [start, end, id], by start."""
+    held = {anchor.text: anchor for i, anchor in enumerate(anchors) if tf[i]}
+    spans = anchor_spans(text, {name: anchor.is_searched for name, anchor in held.items()})
+    return [[start, end, held[name].covered_id] for start, end, name in spans]
+
+
+def anchor_spans(text: str, anchors: Mapping[str, bool]) -> list[tuple[int, int, str]]:
+    """Where anchors, each with whether it is a searched one, stand in a text: (start, end, anchor), by start."""
+    if not anchors:
+        return []
+    vocabulary, folded = Query(text).vocabulary, fold(text)
+    spans = set()
+    for start, term_id in zip(vocabulary.token_starts(), vocabulary.token_ids(), strict=True):
+        name = vocabulary.text(term_id)
+        if name not in anchors:
+            continue
+        if not folded.startswith(name, start):  # a quoted phrase, which begins behind its quote
+            start, end = next(span for span in phrase_spans(text, name) if span[0] > start)
+        else:
+            end = start + len(name)
+        spans.add((start, end, name))
+    for name, is_searched in anchors.items():
+        if is_searched:
+            spans.update((start, end, name) for start, end in phrase_spans(text, name))
+    return sorted(spans)
+
+
+def merged(spans: Iterable[Sequence[Any]]) -> list[tuple[int, int]]:
+    """Spans by start, (start, end, ...), without overlaps."""
+    merged: list[tuple[int, int]] = []
+    for start, end, *_ in spans:
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
 
 
 def _steps(selection: Selection, token_budget: int) -> list[dict[str, Any]]:
@@ -154,7 +246,9 @@ def _turns(corpus: Corpus, selection: Selection, arrays: QueryArrays) -> list[di
     decisions.update(selection.reasons)
     decisions.update((step.candidate.turn_id, CHOSEN) for step in selection.steps)
     return [
-        {"turn_id": turn_id, "decision": FORGOTTEN if corpus.texts[turn_id] is None else decision,
-         "score": 0.0 if decision == NO_CONTENT_WORD else scores.get(turn_id, 0.0), "cost": costs.get(turn_id)}
+        {"turn_id": turn_id, "topic": corpus.topic_starts[turn_id],
+         "decision": FORGOTTEN if corpus.texts[turn_id] is None else decision,
+         "score": 0.0 if decision == NO_CONTENT_WORD else scores.get(turn_id, 0.0), "cost": costs.get(turn_id),
+         "head": corpus.block(turn_id).user[:HEAD_CHARACTERS]}
         for turn_id, decision in decisions.items()
     ]  # fmt: skip

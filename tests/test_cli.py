@@ -13,7 +13,7 @@ from command_line import ARGUMENTS, DEMO_FILE, ESCAPE, QUERY, SMALL, call, cells
 from conversations import gate_of
 
 import gatekeeper
-from gatekeeper import ContextGatekeeper, Settings, estimate_tokens
+from gatekeeper import ContextGatekeeper, Settings, estimate_tokens, printable
 from gatekeeper.chat_file import read_chat_file
 from gatekeeper.cli import demo, output
 from gatekeeper.cli.commands import chosen_blocks, main
@@ -296,8 +296,8 @@ def test_lone_surrogates_and_control_characters_are_shown_not_sent() -> None:
             result.stdout.decode("utf-8")
     document = json.loads(process("prompt", "-", "redis", "--json", stdin=content.encode()).stdout)
     assert document["prompt"].startswith("[0 user] redis \ud800\x1b[31m\u202e\n[0 assistant] a\x07\n")
-    assert output.printable("a\r\nb\rc\td") == "a\nb\\x0dc\td"
-    assert output.one_line("a\nb\t") == "a\\nb\\t"
+    assert printable.printable("a\r\nb\rc\td") == "a\nb\\x0dc\td"
+    assert printable.one_line("a\nb\t") == "a\\nb\\t"
 
 
 def test_markup_is_text() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from strategies import queries, turns
 
 from gatekeeper import Settings, block
+from gatekeeper.anchor import collapse
 
 KEYS = {
     "query", "reason", "settings", "n_turns", "n_blocks", "topic", "gate", "anchors", "idf_mass", "content_words",
@@ -138,6 +140,73 @@ def test_each_anchor_has_its_name(history: list[tuple[str, str]], query: str) ->
             assert gate.anchor_text(anchor["id"]) == anchor["text"]
     for chosen in gate.select(query):
         assert all(gate.anchor_text(i) for i in chosen["covered_ids"])
+
+
+@given(turns, queries, presets)
+def test_kept_and_hits_are_places_in_the_whole_text(
+    history: list[tuple[str, str]], query: str, preset: Settings
+) -> None:
+    explained = gate_of(history, settings=preset).explain(query)
+    names = {anchor["id"]: anchor["text"] for anchor in explained["anchors"]}
+    for candidate in explained["candidates"]:
+        assert (candidate["text"]["user"], candidate["text"]["assistant"]) == history[candidate["turn_id"]]
+        for side in ("user", "assistant"):
+            text, hits = candidate["text"][side], candidate["hits"][side]
+            assert "".join(text[start:end] for start, end in candidate["kept"][side]).strip() == candidate[side]
+            assert hits == sorted(hits)
+            assert all(collapse(text[start:end]) == collapse(names[i]) for start, end, i in hits)
+            counts = Counter(i for *_, i in hits)
+            times = {term["id"]: term[f"tf_{side}"] for term in candidate["terms"] if term[f"tf_{side}"]}
+            assert set(counts) == set(times)
+            assert all(counts[i] <= times[i] for i in times)
+
+
+def test_a_hit_is_where_the_anchor_stands() -> None:
+    gate = gate_of([("Use Redis, redis_ttl", "「惰性 删除」和 ＴＴＬ")])
+    [candidate] = gate.explain("redis ttl 「惰性 删除」")["candidates"]
+    shown = {side: [candidate["text"][side][start:end] for start, end, _ in candidate["hits"][side]]
+             for side in ("user", "assistant")}  # fmt: skip
+    assert shown == {"user": ["Redis", "redis", "ttl"], "assistant": ["惰性", "惰性 删除", "删除", "ＴＴＬ"]}
+
+
+def test_a_phrase_is_a_hit_only_where_it_scores() -> None:
+    history = [("lazy  free and lazyfree", ""), ("free lazy", "")]
+    explained = gate_of(history).explain('"lazy free"')
+    [phrase] = [anchor["id"] for anchor in explained["anchors"] if anchor["searched"]]
+    assert [[hit for hit in candidate["hits"]["user"] if hit[2] == phrase] for candidate in explained["candidates"]
+            if candidate["turn_id"] == 0] == [[[0, 10, phrase]]]  # fmt: skip
+    assert all(hit[2] != phrase for candidate in explained["candidates"] if candidate["turn_id"] == 1
+               for hit in candidate["hits"]["user"])  # fmt: skip
+
+
+def test_each_turn_has_its_topic_and_its_head() -> None:
+    gate = gate_of([("redis ttl " * 20, "a"), ("it " + "x" * 20, "b"), ("git rebase merge", "c"), ("", "d")])
+    gate.forget(1)
+    turns = gate.explain("git")["turns"]
+    assert [turn["topic"] for turn in turns] == [0, 0, 2, 2]
+    assert [turn["head"] for turn in turns] == [("redis ttl " * 20)[:80], "", "git rebase merge", ""]
+
+
+@pytest.mark.parametrize(("query", "action", "reason"), [
+    ("redis ttl", "continue", "overlap is above overlap_continue"),
+    ("that git rebase", "continue", "the query points back"),
+    ("git rebase", "switch", "overlap is below overlap_switch and new_ratio above new_ratio_switch"),
+    ("？", "continue", "the query has no anchors"),
+    ("redis git rebase", "continue", "the ratios are between the thresholds"),
+])  # fmt: skip
+def test_the_gate_names_its_rule(query: str, action: str, reason: str) -> None:
+    gate = gate_of([("redis ttl", "")]).explain(query)["gate"]
+    assert (gate["action"], gate["reason"]) == (action, reason)
+
+
+@given(turns, queries)
+def test_the_rule_of_the_gate_is_the_one_that_holds(history: list[tuple[str, str]], query: str) -> None:
+    gate = gate_of(history).explain(query)["gate"]
+    assert gate["deictic"] == (gate["reason"] == "the query points back")
+    assert (gate["action"] == "switch") == gate["reason"].startswith("overlap is below")
+    if gate["reason"] == "the ratios are between the thresholds":
+        assert gate["overlap"] <= 0.45
+        assert gate["overlap"] >= 0.2 or gate["new_ratio"] <= 0.7
 
 
 # --- decisions and reasons

@@ -20,8 +20,8 @@ STAGES = ("anchor", "topic_gate", "corpus", "sparse", "pruning", "selector", "pr
 GROUND = {"block", "settings", "errors", "lexicon", "_core"}  # what every stage may import
 CHAINS = {"__init__", "gatekeeper", "report"}  # what may import any stage, besides cli and integrations
 BORROWS = {"constraints": {"prompt"}}  # recalled text and constraints are escaped alike
-COMMAND_ONLY = {"__main__", "chat_file"}  # what only the command line loads
-HEAVY = {"numpy", "scipy", "click", "rich", "dataclasses", "typing", "re", "json", "enum"}
+COMMAND_ONLY = {"__main__", "chat_file", "printable", "report_html"}  # what only the command line and a page load
+HEAVY = {"numpy", "scipy", "click", "rich", "jinja2", "markupsafe", "dataclasses", "typing", "re", "json", "enum"}
 MODULES = sorted(path.stem for path in PACKAGE.glob("*.py"))
 
 

@@ -11,7 +11,7 @@ from gatekeeper import __version__
 from gatekeeper.cli import demo as demonstration
 from gatekeeper.cli import explanation, views
 from gatekeeper.cli.options import Run, command
-from gatekeeper.cli.output import printable
+from gatekeeper.printable import printable
 
 FILE = click.argument("file", type=click.Path())
 QUERY = click.argument("query")
@@ -114,20 +114,27 @@ def prompt(run: Run, file: str, query: str) -> None:
 @FILE
 @QUERY
 @click.option("--all", "show_all", is_flag=True, help="List each turn that was left out.")
+@click.option("--html", "page", type=click.Path(dir_okay=False), metavar="PAGE",
+              help="Write it as one self-contained HTML page instead.")
 @command
-def explain(run: Run, file: str, query: str, *, show_all: bool) -> None:
+def explain(run: Run, file: str, query: str, *, show_all: bool, page: str | None) -> None:
     """Print why each turn was chosen or left out for QUERY.
+
+    With --html the page is written to PAGE and only --json prints too.
 
     \b
     Example:
       gatekeeper explain chat.jsonl "Git reset/revert场景" --all
+      gatekeeper explain chat.jsonl "Git reset/revert场景" --html report.html
     """
     gate, _ = run.load(file)
     explained = gate.explain(query)
+    if page:
+        explanation.write_page(run.output, explained, page, file)
     if run.as_json:
         run.output.json(explained)
-    else:
-        explanation.print_explanation(run.output, gate, explained, show_all=show_all)
+    elif not page:
+        explanation.print_explanation(run.output, explained, show_all=show_all)
 
 
 @main.command()

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from typing import Any
 
 from gatekeeper.block import CHOSEN, NO_ROOM, SWITCH, TAKEN_BACK
 from gatekeeper.cli.output import Cell, Output
-from gatekeeper.gatekeeper import ContextGatekeeper
+from gatekeeper.errors import GatekeeperError
+from gatekeeper.report import Explanation, is_extra
 
 HEAD_CHARACTERS = 40  # of a turn's user text in the list of turns left out
 
 
-def print_explanation(output: Output, gate: ContextGatekeeper, explained: dict[str, Any], *, show_all: bool) -> None:
+def write_page(output: Output, explained: Explanation, page: str, chat: str) -> None:
+    """Write the decision as an HTML page and say so on stderr. Raises GatekeeperError when it cannot be written."""
+    if os.path.exists(page) and os.path.exists(chat) and os.path.samefile(page, chat):
+        raise GatekeeperError(f"{page}: is the chat file, it is not overwritten")
+    try:
+        html = explained.to_html()
+    except ModuleNotFoundError as error:
+        if not is_extra(error):
+            raise
+        raise GatekeeperError(f"a page needs {error.name}: pip install 'context-gatekeeper[report]'") from None
+    try:
+        with open(page, "w", encoding="utf-8") as file:
+            n_characters = file.write(html)
+    except OSError as error:
+        raise GatekeeperError(f"{page}: cannot be written: {error.strerror or error}") from None
+    output.message("debug", f"{page}: written, {n_characters:,} characters")
+
+
+def print_explanation(output: Output, explained: Explanation, *, show_all: bool) -> None:
     """The whole decision; show_all lists each turn left out instead of only counting them."""
     _print_head(output, explained)
     if explained["anchors"]:
@@ -36,7 +56,7 @@ def print_explanation(output: Output, gate: ContextGatekeeper, explained: dict[s
                                               for decision, n_turns in counts.most_common()], title="turns left out")
     if left_out and show_all:
         output.table(("turn", "<decision", "score", "cost", "<user"),
-                     [_left_out(gate, turn) for turn in left_out], title="each turn left out")
+                     [_left_out(turn) for turn in left_out], title="each turn left out")
 
 
 def _print_head(output: Output, explained: dict[str, Any]) -> None:
@@ -79,7 +99,7 @@ def _step(number: int, step: dict[str, Any], names: dict[int, str]) -> list[Cell
             (covered or "nothing new", "highlight" if covered else "debug")]  # fmt: skip
 
 
-def _left_out(gate: ContextGatekeeper, turn: dict[str, Any]) -> list[Cell]:
+def _left_out(turn: dict[str, Any]) -> list[Cell]:
     cost = "" if turn["cost"] is None else f"{turn['cost']}"
-    head = gate.block(turn["turn_id"]).user[:HEAD_CHARACTERS]
+    head = turn["head"][:HEAD_CHARACTERS]
     return [f"{turn['turn_id']}", _decision(turn["decision"]), f"{turn['score']:.3f}", cost, (head, "debug")]

@@ -17,9 +17,10 @@ from rich.console import Console
 from rich.progress import Progress
 
 from gatekeeper.chat_file import ChatReader, open_chat_file
-from gatekeeper.cli.output import LogHandler, Output, one_line
+from gatekeeper.cli.output import LogHandler, Output
 from gatekeeper.errors import ChatFileError, GatekeeperError
 from gatekeeper.gatekeeper import ContextGatekeeper
+from gatekeeper.printable import one_line
 from gatekeeper.settings import Settings
 
 BATCH = 1000  # turns handed to the library at once

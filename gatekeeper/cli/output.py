@@ -6,7 +6,6 @@ import io
 import json
 import logging
 import os
-import re
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
@@ -18,6 +17,8 @@ from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
+from gatekeeper.printable import one_line, printable
+
 PALETTE = {
     "normal": "#FFFFFF",
     "highlight": "#5EEAD4",  # anchor hits, switches
@@ -27,7 +28,6 @@ PALETTE = {
     "accent": "#A78BFA",  # coverage gain
 }
 PIPE_WIDTH = 100_000  # wider than any row: in a pipe nothing is cut or wrapped
-UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 Cell = str | tuple[str, str]  # a text, or (text, role)
 
@@ -126,21 +126,6 @@ class LogHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self.output.message("warn", f"warning: {record.getMessage()}")
-
-
-def printable(text: str) -> str:
-    """A text for people: control and direction characters and lone surrogates as escapes; \\r\\n is a line break."""
-    return UNSAFE.sub(_escaped, text.replace("\r\n", "\n"))
-
-
-def one_line(text: str) -> str:
-    """A printable text on one line."""
-    return printable(text).replace("\n", "\\n").replace("\t", "\\t")
-
-
-def _escaped(match: re.Match[str]) -> str:
-    point = ord(match.group())
-    return f"\\x{point:02x}" if point < 256 else f"\\u{point:04x}"
 
 
 def _styled(cell: Cell, clean: Any) -> tuple[str, str]:

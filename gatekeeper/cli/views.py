@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatekeeper.anchor import Query, fold
 from gatekeeper.chat_file import ChatReader
 from gatekeeper.cli.output import Cell, Output
 from gatekeeper.gatekeeper import ContextGatekeeper
+from gatekeeper.report import anchor_spans, merged
 from gatekeeper.tokens import estimate_tokens
 
 # --- select
@@ -19,7 +19,7 @@ def print_selection(
     """Each chosen turn: number, score, what it covers, both texts with the query's anchors highlighted."""
     if not blocks:
         output.line((f"nothing selected: {explained['reason']}", "warn"))
-    anchors = {anchor["text"] for anchor in explained["anchors"]}
+    anchors = {anchor["text"]: anchor["searched"] for anchor in explained["anchors"]}
     for block in blocks:
         covered = ", ".join(gate.anchor_text(i) for i in block["covered_ids"])
         output.line(f"turn {block['turn_id']}", (f"  score {block['score']:.3f}", "debug"), "  covers ",
@@ -30,41 +30,14 @@ def print_selection(
         output.line("")
 
 
-def highlighted(text: str, anchors: set[str]) -> list[Cell]:
+def highlighted(text: str, anchors: dict[str, bool]) -> list[Cell]:
     """A text in pieces, those that are one of the anchors in the highlight role."""
     pieces: list[Cell] = []
     done = 0
-    for start, end in _merged(anchor_spans(text, anchors)):
+    for start, end in merged(anchor_spans(text, anchors)):
         pieces += [text[done:start], (text[start:end], "highlight")]
         done = end
     return [*pieces, text[done:]]
-
-
-def anchor_spans(text: str, anchors: set[str]) -> list[tuple[int, int]]:
-    """Where the anchors stand in a text, by start: its own anchors, and unquoted phrases as they are spelled."""
-    vocabulary, folded = Query(text).vocabulary, fold(text)
-    spans = []
-    for start, term_id in zip(vocabulary.token_starts(), vocabulary.token_ids(), strict=True):
-        term = vocabulary.text(term_id)
-        if term in anchors and folded.startswith(term, start):
-            spans.append((start, start + len(term)))
-    for phrase in anchors:
-        start = folded.find(phrase) if " " in phrase else -1
-        while start >= 0:
-            spans.append((start, start + len(phrase)))
-            start = folded.find(phrase, start + len(phrase))
-    return sorted(spans)
-
-
-def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Sorted spans without overlaps."""
-    merged: list[tuple[int, int]] = []
-    for start, end in spans:
-        if merged and start <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(end, merged[-1][1])
-        else:
-            merged.append((start, end))
-    return merged
 
 
 # --- stats
