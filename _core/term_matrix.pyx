@@ -66,14 +66,14 @@ cdef array.array as_double_array(const DoubleBuffer *buffer):
     return copy
 
 
-cdef array.array int_array(str name, values):
+cdef array.array int_array(values):
     """`values` itself where it is an array("i"), which costs nothing; a copy of any other int32 buffer."""
     cdef const int32_t[::1] view
     cdef array.array copy
     if isinstance(values, array.array) and (<array.array> values).ob_descr.typecode == c"i":
         return values
     if values is None:
-        raise TypeError(f"{name} must be an array of int32, got None")
+        raise TypeError("an array of int32 is expected, got None")
     view = values
     copy = ints(view.shape[0])
     if view.shape[0]:
@@ -81,14 +81,14 @@ cdef array.array int_array(str name, values):
     return copy
 
 
-cdef array.array double_array(str name, values):
+cdef array.array double_array(values):
     """`values` itself where it is an array("d"), which costs nothing; a copy of any other float64 buffer."""
     cdef const double[::1] view
     cdef array.array copy
     if isinstance(values, array.array) and (<array.array> values).ob_descr.typecode == c"d":
         return values
     if values is None:
-        raise TypeError(f"{name} must be an array of float64, got None")
+        raise TypeError("an array of float64 is expected, got None")
     view = values
     copy = array.clone(DOUBLES, view.shape[0], zero=False)
     if view.shape[0]:
@@ -221,7 +221,7 @@ cdef class TermMatrix:
 
     def weigh(self, term_ids):
         """(df int32[n], idf float64[n], last turn int32[n], -1 for none) of each term; id -1: an unknown one."""
-        cdef array.array ids = int_array("term_ids", term_ids)
+        cdef array.array ids = int_array(term_ids)
         cdef Py_ssize_t i, n = len(ids)
         cdef array.array df = ints(n), last = ints(n), idf = array.clone(DOUBLES, n, zero=False)
         cdef Term *term
@@ -323,18 +323,18 @@ cdef class TermMatrix:
         cdef Posting *extra = NULL
         cdef QueryTerm *terms
         cdef Scored *heap
-        cdef array.array ids = int_array("term_ids", term_ids), only, weights
+        cdef array.array ids = int_array(term_ids), only, weights
         cdef Allowed filter
         cdef QueryFormula of_query
         cdef Py_ssize_t n_found, n = len(ids)
         k = max(0, min(k, self.matrix.rows.n_live))
         memset(&filter, 0, sizeof(filter))
         if allowed is not None:
-            only = int_array("allowed", allowed)
+            only = int_array(allowed)
             filter.filtered = True
             filter.n = len(only)
             filter.turns = <const int32_t *> only.data.as_ints
-        weights = self.idf_array(ids) if idf is None else double_array("idf", idf)
+        weights = self.idf_array(ids) if idf is None else double_array(idf)
         terms = self.query_terms(ids, weights, formula.k1, extra_postings, &extra)
         of_query = self.of_query(formula, terms, weights)
         heap = <Scored *> malloc(max(k, 1) * sizeof(Scored))
@@ -387,7 +387,7 @@ cdef class TermMatrix:
 
         Added in order, the parts are exactly lex times the idf mass. Arguments as in `top`.
         """
-        cdef array.array ids = int_array("term_ids", term_ids)
+        cdef array.array ids = int_array(term_ids)
         cdef Py_ssize_t i, n = len(ids)
         cdef array.array tf_user = array.clone(INTS, n, zero=True), tf_assistant = array.clone(INTS, n, zero=True)
         cdef array.array user = array.clone(DOUBLES, n, zero=True)
@@ -398,7 +398,7 @@ cdef class TermMatrix:
         cdef LengthNorm norm_user = self.norm_of(self.matrix.rows.total_user, k1, b)
         cdef LengthNorm norm_assistant = self.norm_of(self.matrix.rows.total_assistant, k1, b)
         self.row_at(turn)
-        terms = self.query_terms(ids, double_array("idf", idf), k1, extra_postings, &extra)
+        terms = self.query_terms(ids, double_array(idf), k1, extra_postings, &extra)
         for i in range(n):
             posting = terms[i].next
             while posting < terms[i].end and posting.turn < turn:
@@ -417,7 +417,7 @@ cdef class TermMatrix:
 
     def holds_any(self, int64_t turn, term_ids):
         """Whether a turn holds at least one of the terms; ids below 0 are held by none."""
-        cdef array.array ids = int_array("term_ids", term_ids)
+        cdef array.array ids = int_array(term_ids)
         cdef Py_ssize_t i
         for i in range(len(ids)):
             if 0 <= ids.data.as_ints[i] < self.matrix.postings.n_terms and position_of(
