@@ -19,7 +19,17 @@ from _core.characters cimport (
 )
 from _core.scan_cjk cimport scan_cjk
 from _core.scan_words cimport is_apostrophe, scan_dot_net, scan_word
-from _core.scanner cimport FROM_PHRASE, MAX_INDEX, MAX_PHRASE, Scanner, Words, emit, enter_sentence, intern_pending, key_of_text
+from _core.scanner cimport (
+    FROM_PHRASE,
+    MAX_INDEX,
+    MAX_PHRASE,
+    Scanner,
+    Words,
+    emit,
+    enter_sentence,
+    intern_pending,
+    key_of_text,
+)
 
 cdef inline uint32_t closing_quote(uint32_t c) noexcept nogil:
     if c == 0x201C:

@@ -213,7 +213,7 @@ cdef inline Py_ssize_t ascii_run_end(
 cdef inline Py_ssize_t scan_plain_word(
     Scanner *scanner, const char_t *s, Py_ssize_t n, Py_ssize_t start
 ) noexcept nogil:
-    """Emit the word of 2 to 8 ASCII letters at `start`, if it is one and nothing joins it. The index behind it, or -1."""
+    """Emit the word of 2 to 8 ASCII letters at `start`, if nothing joins it. The index behind it, or -1."""
     cdef const Words *words = scanner.words
     cdef uint64_t key
     cdef bint has_inner_capital

@@ -69,7 +69,7 @@ cdef struct Sum:
 cdef struct Sums:
     # of one block of turns; all 0 between blocks
     Sum turns[BLOCK]
-    uint32_t touched[BLOCK + 1] # those that hold a term, in no order; one more is written than there are
+    uint32_t touched[BLOCK + 1]     # those that hold a term, in no order; one more is written than there are
     Py_ssize_t n_touched
 
 

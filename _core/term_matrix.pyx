@@ -10,9 +10,9 @@ from libc.string cimport memcpy, memset
 
 from cpython cimport array
 
-from _core.buffers cimport DoubleBuffer, IntBuffer, int_free
+from _core.buffers cimport IntBuffer, int_free
 from _core.csr cimport LengthNorm, inverse_document_frequency, length_norm, saturated
-from _core.hits cimport HitColumns, KeptColumns, SearchedHits, TermSlot, keep_row, position_table, push_hits
+from _core.hits cimport HitColumns, KeptColumns, SearchedHits, TermSlot, keep_row, position_table
 from _core.matrix cimport Findings, Matrix, Weighing, append_rows, unlink
 from _core.postings cimport (
     MAX_TF,
@@ -56,13 +56,6 @@ cdef array.array as_array(const IntBuffer *buffer):
     cdef array.array copy = ints(buffer.size)
     if buffer.size:
         memcpy(copy.data.as_ints, buffer.data, buffer.size * sizeof(int32_t))
-    return copy
-
-
-cdef array.array as_double_array(const DoubleBuffer *buffer):
-    cdef array.array copy = array.clone(DOUBLES, buffer.size, zero=False)
-    if buffer.size:
-        memcpy(copy.data.as_doubles, buffer.data, buffer.size * sizeof(double))
     return copy
 
 
@@ -475,19 +468,6 @@ cdef class TermMatrix:
             else:
                 held[posting.turn] = 1
 
-    def sentence_hits(self, const int32_t[::1] turns not None, const int32_t[::1] term_ids not None,
-                      const double[::1] idf not None):
-        """The sentences of `turns` that hold a term of the query.
-
-        Returns (position in `turns`, side (0 user, 1 assistant), sentence, its first character, its last + 1:
-        int32[n]; idf mass of the distinct terms it holds: float64[n]; ends: int32[n]; held: int32[ends[-1]]), one
-        entry a sentence in order of turns, sides and sentences; held[ends[i - 1]:ends[i]] are the indexes into
-        term_ids of what sentence i holds, ascending. O(tokens of the turns).
-        """
-        if idf.shape[0] != term_ids.shape[0]:
-            raise ValueError(f"term_ids and idf differ in length: {term_ids.shape[0]} and {idf.shape[0]}")
-        return hits_of(self, turns, term_ids, idf)
-
     def best_sentences(
         self, const int32_t[::1] turns not None, const int32_t[::1] term_ids not None, const double[::1] idf not None,
         *, Py_ssize_t max_sentences, bint whole=False, const int32_t[::1] searched=None
@@ -574,34 +554,6 @@ cdef void free_hits(HitColumns *hits) noexcept:
     int_free(&hits.held_end)
     int_free(&hits.held)
     free(hits.mass.data)
-
-
-cdef tuple hits_of(TermMatrix matrix, const int32_t[::1] turns, const int32_t[::1] term_ids, const double[::1] idf):
-    cdef HitColumns hits
-    cdef SearchedHits searched
-    cdef uint32_t mask = 0
-    cdef Py_ssize_t p
-    cdef int side
-    cdef Row *row
-    cdef TermSlot *slots = position_table(
-        &term_ids[0] if term_ids.shape[0] else NULL, term_ids.shape[0], &mask)
-    memset(&hits, 0, sizeof(hits))
-    memset(&searched, 0, sizeof(searched))
-    try:
-        if slots == NULL:
-            raise MemoryError
-        for p in range(turns.shape[0]):
-            row = matrix.row_at(turns[p])
-            for side in range(2):
-                if term_ids.shape[0] and push_hits(
-                        row, side, slots, mask, &idf[0], <int32_t> p, &searched, &hits) < 0:
-                    raise MemoryError
-        return (
-            as_array(&hits.position), as_array(&hits.side), as_array(&hits.sentence), as_array(&hits.start),
-            as_array(&hits.end), as_double_array(&hits.mass), as_array(&hits.held_end), as_array(&hits.held))
-    finally:
-        free(slots)
-        free_hits(&hits)
 
 
 cdef tuple best_sentences_of(

@@ -116,10 +116,10 @@ def _turns_with(n: int) -> Workload:
     return lambda: held.matrix.turns_with(held.ids, ends)
 
 
-def _sentence_hits(n: int) -> Workload:
+def _best_sentences(n: int) -> Workload:
     held = _Indexed(1_000)
     turns = held.matrix.turns_with(held.ids, array("i", range(1, len(held.ids) + 1)))[-20:]
-    return lambda: held.matrix.sentence_hits(turns, held.ids, held.idf)
+    return lambda: held.matrix.best_sentences(turns, held.ids, held.idf, max_sentences=3)
 
 
 # --- BM25 over arrays
@@ -190,7 +190,7 @@ KERNELS = {
     "top_20": Kernel(_top_20, 40),
     "weigh": Kernel(_weigh, 20),
     "turns_with": Kernel(_turns_with, 200),
-    "sentence_hits": Kernel(_sentence_hits, 100),
+    "best_sentences": Kernel(_best_sentences, 100),
     "score_csc": Kernel(_score("csc"), 200),
     "score_csr": Kernel(_score("csr"), 100),
     "select": Kernel(_select, 20),

@@ -190,42 +190,18 @@ def test_turns_with_hold_every_term_of_at_least_one_group(history, groups) -> No
     assert holders == [i for i, there in enumerate(held) if there & flat]
 
 
-def hits(matrix: TermMatrix, chosen, texts, weights):
-    *columns, ends, held = matrix.sentence_hits(array("i", chosen), ids_of(matrix, texts), array("d", weights))
-    bounds = [0, *ends]
-    return [(*row, list(held[bounds[i] : bounds[i + 1]])) for i, row in enumerate(zip(*columns, strict=True))]
-
-
-def expected_hits(history, chosen, texts, weights):
-    result = []
-    for position, turn in enumerate(chosen):
-        for side in (0, 1):
-            text = history[turn][side]
-            ends = sentence_ends(text)
-            for i, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
-                there = {anchor for anchor, at in anchors(text) if start <= at < end}
-                held = [j for j, name in enumerate(texts) if name in there]
-                if held:
-                    mass = reference.total(weights[j] for j in held)
-                    result.append((position, side, i, start, end, mass, held))
-    return result
-
-
-@given(turns, sides, st.data())
-@settings(max_examples=80)
-def test_sentence_hits_name_sentence_mass_and_terms(history, query, data) -> None:
-    texts = list(dict.fromkeys(anchor for anchor, _ in anchors(query)))
-    chosen = data.draw(st.lists(st.integers(0, len(history) - 1), unique=True)) if history else []
-    weights = [1.0 + 0.1 * i for i in range(len(texts))]
-    assert hits(built(history), chosen, texts, weights) == expected_hits(history, chosen, texts, weights)
-
-
 @pytest.mark.parametrize("n_terms", [63, 64, 65, 129, 200])
-def test_sentence_hits_with_more_query_terms_than_a_machine_word_has_bits(n_terms: int) -> None:
+def test_best_sentences_with_more_query_terms_than_a_machine_word_has_bits(n_terms: int) -> None:
     texts = [f"term{i}" for i in range(n_terms)]
-    history = [(". ".join(texts), " ".join(reversed(texts))), ("nothing", f"x y. term{n_terms - 1} term0!")]
-    weights = [1.0 / (i + 1) for i in range(n_terms)]
-    assert hits(built(history), [1, 0], texts, weights) == expected_hits(history, [1, 0], texts, weights)
+    last = f"x y. term{n_terms - 1} term0!"
+    matrix = built([(". ".join(texts), " ".join(reversed(texts))), ("nothing", last)])
+    weights = array("d", [1.0 / (i + 1) for i in range(n_terms)])
+    span_counts, starts, ends, cover_counts, covers, hold_counts, holds = matrix.best_sentences(
+        array("i", [1, 0]), ids_of(matrix, texts), weights, max_sentences=n_terms, whole=True)
+    assert list(span_counts) == [0, 2, n_terms, 1]
+    assert list(zip(starts, ends, strict=True))[:2] == [(0, 5), (5, len(last))]
+    assert list(cover_counts) == list(hold_counts) == [2, n_terms]
+    assert list(covers) == list(holds) == [0, n_terms - 1, *range(n_terms)]
 
 
 @given(turns, turns, st.booleans(), st.data())
@@ -288,7 +264,7 @@ def test_what_does_not_exist_is_named_in_the_error() -> None:
     for broken in (lambda: matrix.forget(1), lambda: matrix.forget(-1),
                    lambda: matrix.truncate(2), lambda: matrix.truncate(-1),
                    lambda: matrix.sentence_ends(1, 0), lambda: matrix.parts(1, one, weight, k1=1.2, b=0.75),
-                   lambda: matrix.sentence_hits(array("i", [1]), one, weight)):  # fmt: skip
+                   lambda: matrix.best_sentences(array("i", [1]), one, weight, max_sentences=1)):  # fmt: skip
         with pytest.raises(IndexError):
             broken()
     with pytest.raises(ValueError, match="differ in length"):
@@ -318,7 +294,7 @@ def test_extra_postings_must_be_of_existing_turns_in_order() -> None:
     with pytest.raises(ValueError, match="extra postings that are not there"):
         matrix.top(array("i", [-3]), weight, Formula(**WEIGHTS), k=1, extra_postings=[[(0, 1, 0)]])
     for call in (lambda: matrix.parts(0, searched, array("d"), k1=1.2, b=0.75, extra_postings=[[]]),
-                 lambda: matrix.sentence_hits(array("i", [0]), searched, array("d"))):  # fmt: skip
+                 lambda: matrix.best_sentences(array("i", [0]), searched, array("d"), max_sentences=1)):  # fmt: skip
         with pytest.raises(ValueError, match="differ in length"):
             call()
 
