@@ -20,11 +20,18 @@ from gatekeeper.errors import (
     ChatFileError,
     ConversationError,
     GatekeeperError,
+    SessionNotFoundError,
     SettingsError,
+    StoreBusyError,
+    StoreCorruptError,
+    StoreError,
+    StoreSettingsError,
+    StoreVersionError,
     TurnError,
 )
 from gatekeeper.gatekeeper import ContextGatekeeper
 from gatekeeper.settings import Settings
+from gatekeeper.store import open
 from gatekeeper.tokens import estimate_tokens
 from gatekeeper.topic_gate import gate_topic
 
@@ -41,11 +48,18 @@ __all__ = [
     "ConversationError",
     "GateDecision",
     "GatekeeperError",
+    "SessionNotFoundError",
     "Settings",
     "SettingsError",
+    "StoreBusyError",
+    "StoreCorruptError",
+    "StoreError",
+    "StoreSettingsError",
+    "StoreVersionError",
     "TurnError",
     "estimate_tokens",
     "extract_anchors",
     "gate_topic",
+    "open",
     "select_many",
 ]
