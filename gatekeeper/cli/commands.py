@@ -12,6 +12,7 @@ from gatekeeper.cli import demo as demonstration
 from gatekeeper.cli import explanation, views
 from gatekeeper.cli.options import Run, command
 from gatekeeper.cli.output import printable
+from gatekeeper.cli.session import chat, session
 
 FILE = click.argument("file", type=click.Path())
 QUERY = click.argument("query")
@@ -148,3 +149,7 @@ def stats(run: Run, file: str) -> None:
         run.output.json(figures)
     else:
         views.print_statistics(run.output, figures)
+
+
+main.add_command(session)
+main.add_command(chat)

@@ -58,17 +58,14 @@ class Database:
         self.is_closed = False
         self._connections: dict[str, sqlite3.Connection] = {}
         with named_errors(path):
-            if os.path.getsize(path) == 0:
-                raise StoreCorruptError(path, "is empty: a session file never is, not even a new one")
+            if os.path.getsize(path) < PAGE_BYTES:  # SQLite would take it for a new file
+                raise StoreCorruptError(path, f"is shorter than any session file: {os.path.getsize(path)} bytes")
             self._check_version()
         OPEN.add(self)
 
     def _check_version(self) -> None:
-        """Refuse a foreign or newer file, migrate an older one."""
+        """Refuse a newer file, migrate an older one."""
         connection = self._connection("reader")
-        [application_id] = connection.execute("PRAGMA application_id").fetchone()
-        if application_id != APPLICATION_ID:
-            raise StoreCorruptError(self.path, "is not a session file")
         if version_of(connection) < len(STEPS):
             with self.writing() as writer:
                 take_steps(writer)
@@ -163,6 +160,9 @@ def connect(path: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"file:{quoted}?mode=rw", uri=True, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
     try:
+        [application_id] = connection.execute("PRAGMA application_id").fetchone()
+        if application_id != APPLICATION_ID:
+            raise StoreCorruptError(path, "is not a session file")
         [mode] = connection.execute("PRAGMA journal_mode=WAL").fetchone()
         if mode != "wal":
             raise StoreError(path, f"lies where SQLite can keep no write-ahead log (journal mode {mode})")

@@ -21,6 +21,7 @@ from gatekeeper.store.session import (
     encode,
     load_constraints,
     new_row,
+    session_id,
     settings_of,
 )
 from gatekeeper.tokens import estimate_tokens
@@ -146,11 +147,12 @@ def import_session(path: Path, stream: Iterable[bytes], *, name: str = "<stream>
 
     Raises ChatFileError, StoreError, and ArgumentValueError for arguments that do not fit.
     """
+    session_id(user, session)  # refuse bad names before anything is read
     lines = _Lines(stream)
     reader = ChatReader(cast("BinaryIO", lines), name, strict=strict, on_warning=on_warning)
     turns: list[Turn] = [None if lines.is_forgotten and not any(turn) else turn for turn in reader.turns()]
-    new = new_row_from(lines.header if not reader.n_broken else {**lines.header, "topics": [0]}, name, session, user,
-                       token_budget, settings, len(turns))  # fmt: skip
+    # where a line is missing the topics of the header fit no more
+    new = new_row_from(lines.header, name, session, user, token_budget, settings, 0 if reader.n_broken else len(turns))
     database = open_database(path, make=True)
     try:
         stored = Session(database, user, session)

@@ -180,17 +180,19 @@ class Session:
         rows = connection.execute(
             "SELECT turn_id, user, assistant, checksum FROM turn WHERE session = ? AND turn_id >= ? AND turn_id < ? "
             "ORDER BY turn_id", (self.id, first, n_turns)).fetchall()
-        if [turn_id for turn_id, *_ in rows] != list(range(first, n_turns)):
-            raise self._corrupt(f"turns are missing among {first} to {n_turns - 1}")
-        return [self._checked(*row) for row in rows]
-
-    def _checked(self, turn_id: int, user: bytes | None, assistant: bytes | None, checksum: int) -> Turn:
+        turns: list[Turn] = []
         try:
-            if turn_checksum(self.id, turn_id, user, assistant) == checksum:
-                return None if user is None or assistant is None else (decode(user), decode(assistant))
-        except (TypeError, UnicodeDecodeError):
-            pass  # a damaged file gives values of any type
-        raise self._corrupt(f"turn {turn_id} is not as it was written")
+            for turn_id, user, assistant, checksum in rows:
+                if turn_id != first + len(turns):
+                    break
+                if turn_checksum(self.id, turn_id, user, assistant) != checksum:
+                    raise self._corrupt(f"turn {turn_id} is not as it was written")
+                turns.append(None if user is None or assistant is None else (decode(user), decode(assistant)))
+        except (TypeError, UnicodeDecodeError):  # a damaged file gives values of any type
+            raise self._corrupt(f"turn {first + len(turns)} is not as it was written") from None
+        if len(turns) != n_turns - first:
+            raise self._corrupt(f"turn {first + len(turns)} is missing")
+        return turns
 
     def _corrupt(self, what: str) -> StoreCorruptError:
         return StoreCorruptError(
