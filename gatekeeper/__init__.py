@@ -16,6 +16,7 @@ from gatekeeper.constraints import Constraints
 from gatekeeper.errors import (
     ArgumentTypeError,
     ArgumentValueError,
+    BatchError,
     BudgetError,
     ChatFileError,
     ConversationError,
@@ -40,6 +41,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ArgumentTypeError",
     "ArgumentValueError",
+    "BatchError",
     "Block",
     "BudgetError",
     "ChatFileError",

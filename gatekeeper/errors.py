@@ -7,6 +7,7 @@ GatekeeperError
 │   └── SettingsError                 a setting out of range
 ├── TurnError           (IndexError)  no such turn
 ├── ConversationError                 one conversation of many failed; it has the index and the cause
+├── BatchError          (ValueError)  a file of conversations that cannot be answered
 ├── ChatFileError       (ValueError)  a chat file that cannot be read
 └── StoreError                        a session file that cannot be used; it has the path
     ├── StoreCorruptError             it is damaged, or no session file at all
@@ -51,6 +52,10 @@ class ConversationError(GatekeeperError):
         self.index = index
         self.cause = cause
         self.__cause__ = cause
+
+
+class BatchError(GatekeeperError, ValueError):
+    """A file of conversations cannot be answered; the message names the file and what was expected."""
 
 
 class ChatFileError(GatekeeperError, ValueError):

@@ -10,6 +10,7 @@ import click
 from gatekeeper import __version__
 from gatekeeper.cli import demo as demonstration
 from gatekeeper.cli import explanation, views
+from gatekeeper.cli.batch import batch
 from gatekeeper.cli.options import Run, command
 from gatekeeper.cli.output import printable
 from gatekeeper.cli.session import chat, session
@@ -153,3 +154,4 @@ def stats(run: Run, file: str) -> None:
 
 main.add_command(session)
 main.add_command(chat)
+main.add_command(batch)
