@@ -19,7 +19,7 @@ from gatekeeper.batch import files
 from gatekeeper.batch.files import select_file
 
 TURNS = [["Redis 惰性删除是什么", "访问时才检查键是否过期。"], ["Git rebase 怎么用", "先切到功能分支。"]]
-FORMS = ["jsonl", "parquet"]
+FORMS = ["jsonl", pytest.param("parquet", marks=pytest.mark.engines)]
 
 
 def row_of(number: int) -> dict[str, Any]:
@@ -31,7 +31,9 @@ def write(path: Path, rows: list[dict[str, Any]], **options: Any) -> Path:
     if path.suffix == ".jsonl":
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     else:
-        arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        import pyarrow as arrow
+        from pyarrow import parquet
+
         turn = arrow.struct([("user", arrow.string()), ("assistant", arrow.string())])
         schema = arrow.schema([("id", arrow.int64()), ("turns", arrow.list_(turn)), ("query", arrow.string())])
         parquet.write_table(arrow.Table.from_pylist(rows, schema), path, **options)
@@ -41,7 +43,10 @@ def write(path: Path, rows: list[dict[str, Any]], **options: Any) -> Path:
 def read(path: Path) -> list[dict[str, Any]]:
     if path.suffix == ".jsonl":
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return pytest.importorskip("pyarrow.parquet").read_table(path).to_pylist()
+    from pyarrow import parquet
+
+    rows: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
+    return rows
 
 
 def answer_of(row: dict[str, Any], budget: int = 4000) -> dict[str, Any]:
@@ -111,6 +116,7 @@ def test_bad_lines_go_aside_with_their_number_and_reason(tmp_path: Path) -> None
     assert bad[-1]["line"] == "\\xff"
 
 
+@pytest.mark.engines
 def test_bad_rows_of_parquet_go_aside_too(tmp_path: Path) -> None:
     rows = [row_of(2), {**row_of(1), "turns": None}, {**row_of(1), "query": None}, row_of(2)] * 9
     source = write(tmp_path / "in.parquet", rows)
@@ -171,7 +177,9 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path: Path, form: str,
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_run_may_end_wherever_a_file_gets_its_name(tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_may_end_wherever_a_file_gets_its_name(
+    tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = [row_of(number) if number % 5 else {**row_of(number), "query": None} for number in range(40)]
     source, target = write(tmp_path / f"in.{form}", rows), tmp_path / f"out.{form}"
     select_file(source, tmp_path / f"whole.{form}")
@@ -234,13 +242,12 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     ("in.txt", "out.txt", r"expected a name that ends in \.jsonl, \.ndjson, \.parquet"),
     ("in.jsonl", "out.parquet", "is JSON lines, so it must be too"),
     ("none.jsonl", "out.jsonl", r"none\.jsonl: No such file"),
-    ("in.jsonl", "none/out.jsonl", "No such file"), ("bad.parquet", "out.parquet", "cannot be read as Parquet"),
+    ("in.jsonl", "none/out.jsonl", "No such file"),
+    pytest.param("bad.parquet", "out.parquet", "cannot be read as Parquet", marks=pytest.mark.engines),
 ])  # fmt: skip
 def test_files_that_do_not_fit_are_refused_by_name(tmp_path: Path, source: str, target: str, message: str) -> None:
     write(tmp_path / "in.jsonl", [row_of(1)])
     (tmp_path / "bad.parquet").write_bytes(b"no parquet")
-    if "bad" in source:
-        pytest.importorskip("pyarrow")
     with pytest.raises(BatchError, match=message):
         select_file(tmp_path / source, tmp_path / target)
     with pytest.raises(ArgumentValueError, match="threads"):
@@ -248,9 +255,12 @@ def test_files_that_do_not_fit_are_refused_by_name(tmp_path: Path, source: str, 
     assert not list(tmp_path.glob("out*"))
 
 
+@pytest.mark.engines
 def test_parquet_without_the_columns_is_refused(tmp_path: Path) -> None:
-    arrow = pytest.importorskip("pyarrow")
-    pytest.importorskip("pyarrow.parquet").write_table(arrow.table({"a": [1]}), tmp_path / "in.parquet")
+    import pyarrow
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table({"a": [1]}), tmp_path / "in.parquet")
     with pytest.raises(ArgumentValueError, match="one column 'turns'"):
         select_file(tmp_path / "in.parquet", tmp_path / "out.parquet")
 

@@ -25,6 +25,13 @@ class Chosen(NamedTuple):
     error: str | None
 
 
+class _Gatekeeper(ContextGatekeeper):
+    """Without a warning for each turn that alone exceeds the budget: a batch has millions of turns."""
+
+    def _tokens_over_budget(self, user_text: str, assistant_text: str) -> int:
+        return 0
+
+
 class Chooser:
     """Answers rows, each by a gatekeeper of its own; any number of threads may call it.
 
@@ -43,7 +50,7 @@ class Chooser:
         try:
             if turns is None:
                 return Chosen(None, None, None, "turns is null")
-            gate = ContextGatekeeper(self.token_budget, settings=self.settings, count_tokens=self.count_tokens)
+            gate = _Gatekeeper(self.token_budget, settings=self.settings, count_tokens=self.count_tokens)
             gate.add_turns(turns)
             selection = gate._decide(query)
         except Exception as error:

@@ -15,6 +15,7 @@ from gatekeeper.batch.arrow import output_schema
 from gatekeeper.batch.engines import select_table
 
 pa = pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.engines
 
 TURN = pa.struct([("user", pa.string()), ("assistant", pa.string())])
 REDIS = [("Redis 惰性删除是什么", "访问时才检查键是否过期。"), ("Git rebase 怎么用", "先切到功能分支。")]
