@@ -21,7 +21,7 @@ GROUND = {"block", "settings", "errors", "lexicon", "_core"}  # what every stage
 CHAINS = {"__init__", "gatekeeper", "report"}  # what may import any stage, besides cli and integrations
 BORROWS = {"constraints": {"prompt"}}  # recalled text and constraints are escaped alike
 COMMAND_ONLY = {"__main__", "chat_file"}  # what only the command line loads
-HEAVY = {"numpy", "scipy", "click", "rich", "dataclasses", "typing", "re", "json", "enum"}
+HEAVY = {"numpy", "scipy", "click", "rich", "dataclasses", "typing", "re", "json", "enum", "sqlite3", "pyarrow"}
 MODULES = sorted(path.stem for path in PACKAGE.glob("*.py"))
 
 

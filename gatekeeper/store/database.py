@@ -57,11 +57,17 @@ class Database:
         self.write_lock = threading.RLock()
         self.is_closed = False
         self._connections: dict[str, sqlite3.Connection] = {}
-        with named_errors(path):
-            if os.path.getsize(path) < PAGE_BYTES:  # SQLite would take it for a new file
-                raise StoreCorruptError(path, f"is shorter than any session file: {os.path.getsize(path)} bytes")
-            self._check_version()
-        OPEN.add(self)
+        with _forking:
+            OPEN.add(self)
+        try:
+            with self.write_lock, self.read_lock, named_errors(path):
+                self._place = place_of(path)
+                if os.path.getsize(path) < PAGE_BYTES:  # SQLite would take it for a new file
+                    raise StoreCorruptError(path, f"is shorter than any session file: {os.path.getsize(path)} bytes")
+                self._check_version()
+        except BaseException:
+            self.close()
+            raise
 
     def _check_version(self) -> None:
         """Refuse a newer file, migrate an older one."""
@@ -76,6 +82,8 @@ class Database:
     def _connection(self, kind: str) -> sqlite3.Connection:
         if self.is_closed:
             raise StoreError(self.path, "is closed")
+        if place_of(self.path) != self._place:  # what is written to a file without a name is lost
+            raise StoreError(self.path, "was moved, removed or replaced since it was opened: open it again")
         if kind not in self._connections:
             self._connections[kind] = connect(self.path)
         return self._connections[kind]
@@ -138,6 +146,15 @@ def transaction(connection: sqlite3.Connection, begin: str, end: str) -> Iterato
         raise
 
 
+def place_of(path: str) -> tuple[int, int]:
+    """Which file a path names now: (device, inode), both 0 without one."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return 0, 0
+    return status.st_dev, status.st_ino
+
+
 def version_of(connection: sqlite3.Connection) -> int:
     """The schema version of a file."""
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -178,7 +195,7 @@ def connect(path: str) -> sqlite3.Connection:
 def create(path: str) -> None:
     """Make a session file without a session, unless there is a file. It appears whole or not at all."""
     scratch = f"{path}.new-{os.urandom(8).hex()}"
-    with named_errors(path):
+    with _forking, named_errors(path):
         try:
             connection = sqlite3.connect(scratch, isolation_level=None)
             try:

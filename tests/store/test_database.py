@@ -18,7 +18,7 @@ import pytest
 import gatekeeper
 from gatekeeper import StoreBusyError, StoreCorruptError, StoreError, StoreVersionError
 from gatekeeper.store import database as module
-from gatekeeper.store.database import Database, create
+from gatekeeper.store.database import create
 from gatekeeper.store.gate import open_database
 
 FOLDER = Path(gatekeeper.__file__).parents[1]
@@ -291,14 +291,31 @@ def test_a_path_that_cannot_be_is_an_error_that_names_it(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_goes_while_it_is_open_is_an_error(path: Path) -> None:
-    gatekeeper.open(path).close()
-    database = Database(str(path))
-    database.drop_connections()
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_goes_while_it_is_open_is_an_error(path: Path, replaced: bool) -> None:
+    """What would be written, or read, is no longer what the path names."""
+    gate = gatekeeper.open(path)
+    gate.add_turn("a", "b")
     shutil.move(path, path.with_name("moved.db"))
-    with pytest.raises(StoreError):
-        database.fetch("SELECT 1 FROM session")
-    assert not path.exists()
+    if replaced:
+        gatekeeper.open(path).close()
+    for call in (lambda: gate.add_turn("c", "d"), lambda: gate.select("a"), lambda: len(gate)):
+        with pytest.raises(StoreError, match="was moved, removed or replaced"):
+            call()
+    gate.close()
+    assert path.exists() == replaced
+
+
+def test_a_full_disk_is_an_error_and_nothing_is_changed(path: Path) -> None:
+    with gatekeeper.open(path, token_budget=10**9) as gate:
+        gate.add_turn("a", "b")
+        writer = gate.session.database._connection("writer")
+        [n_pages] = writer.execute("PRAGMA page_count").fetchone()
+        writer.execute(f"PRAGMA max_page_count = {n_pages + 2}")
+        with pytest.raises(StoreError, match="full"):
+            gate.add_turns([("c", "d"), ("x" * 100_000, "")])
+        assert len(gate) == 1
+        assert gate.add_turn("c", "d") == 1
 
 
 def test_errors_can_be_sent_to_another_process() -> None:
