@@ -152,6 +152,7 @@ def test_a_file_that_is_none_is_1_and_one_line(arguments: list[str], tmp_path: P
 def test_a_file_that_is_not_there_is_1_and_is_not_made(arguments: list[str], tmp_path: Path) -> None:
     result = call("session", arguments[0], str(tmp_path / "none.db"), *arguments[1:])
     assert (result.exit_code, result.stderr) == (1, f"error: {tmp_path / 'none.db'}: does not exist\n")
+    assert call("chat", str(tmp_path / "none.db"), stdin="redis\n").exit_code == 1
     assert list(tmp_path.iterdir()) == []
 
 
@@ -160,6 +161,9 @@ def test_an_unknown_session_is_1(file: str) -> None:
         result = call("session", arguments[0], file, *arguments[1:], "--session", "none")
         assert result.exit_code == 1
         assert "holds no session 'none' of user 'default'" in result.stderr
+    result = call("chat", file, "--session", "none", stdin="redis\n")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "holds no session 'none' of user 'default'" in result.stderr
 
 
 # --- chat

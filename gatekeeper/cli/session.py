@@ -253,6 +253,7 @@ def chat(run: Run, file: str, name: str, user: str, token_budget: int | None) ->
     Example:
       echo "redis ttl" | gatekeeper chat chats.db --session demo
     """
+    files.require_session(file, session=name, user=user)
     stream = stdin()
     if stream.isatty():
         run.output.message("debug", "one query a line; Ctrl-D ends")

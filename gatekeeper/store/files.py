@@ -62,6 +62,16 @@ def list_sessions(path: Path, *, user: str | None = "default") -> list[dict[str,
     ]  # fmt: skip
 
 
+def require_session(path: Path, *, session: str = "default", user: str = "default") -> None:
+    """Raise SessionNotFoundError, or another StoreError, unless the session is there."""
+    database = open_database(path)
+    try:
+        with database.reading() as connection:
+            Session(database, user, session).row(connection)
+    finally:
+        database.close()
+
+
 def read_session(path: Path, *, session: str = "default", user: str = "default") -> tuple[dict[str, Any], list[Turn]]:
     """What a session holds: its header (see `export_session`) and its turns, None for a forgotten one.
 
@@ -190,16 +200,14 @@ def forget_session(path: Path, *, session: str = "default", user: str = "default
 
     Raises SessionNotFoundError, TurnError for a turn that was never added, and StoreError.
     """
-    database = open_database(path)
-    try:
-        stored = Session(database, user, session)
-        with database.reading() as connection:
-            stored.row(connection)
-        if turn_ids is None:
-            stored.remove()
-            database.purge()
-    finally:
-        database.close()
+    require_session(path, session=session, user=user)
     if turn_ids is not None:
         with open_session(path, session, user, None, None, estimate_tokens) as gate:
             gate.forget_turns(turn_ids)
+        return
+    database = open_database(path)
+    try:
+        Session(database, user, session).remove()
+        database.purge()
+    finally:
+        database.close()
