@@ -47,6 +47,8 @@ def record_batches(source: Any) -> Iterator[RecordBatch]:
 
     if isinstance(source, pyarrow.RecordBatch):
         yield source
+    elif isinstance(source, (pyarrow.Table, pyarrow.RecordBatchReader)):
+        yield from source.to_batches() if isinstance(source, pyarrow.Table) else source
     elif hasattr(source, "__arrow_c_stream__"):
         yield from pyarrow.RecordBatchReader.from_stream(source)
     elif hasattr(source, "__arrow_c_array__"):
