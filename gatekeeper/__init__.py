@@ -16,15 +16,23 @@ from gatekeeper.constraints import Constraints
 from gatekeeper.errors import (
     ArgumentTypeError,
     ArgumentValueError,
+    BatchError,
     BudgetError,
     ChatFileError,
     ConversationError,
     GatekeeperError,
+    SessionNotFoundError,
     SettingsError,
+    StoreBusyError,
+    StoreCorruptError,
+    StoreError,
+    StoreSettingsError,
+    StoreVersionError,
     TurnError,
 )
 from gatekeeper.gatekeeper import ContextGatekeeper
 from gatekeeper.settings import Settings
+from gatekeeper.store import open
 from gatekeeper.tokens import estimate_tokens
 from gatekeeper.topic_gate import gate_topic
 
@@ -33,6 +41,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ArgumentTypeError",
     "ArgumentValueError",
+    "BatchError",
     "Block",
     "BudgetError",
     "ChatFileError",
@@ -41,11 +50,18 @@ __all__ = [
     "ConversationError",
     "GateDecision",
     "GatekeeperError",
+    "SessionNotFoundError",
     "Settings",
     "SettingsError",
+    "StoreBusyError",
+    "StoreCorruptError",
+    "StoreError",
+    "StoreSettingsError",
+    "StoreVersionError",
     "TurnError",
     "estimate_tokens",
     "extract_anchors",
     "gate_topic",
+    "open",
     "select_many",
 ]

@@ -7,7 +7,14 @@ GatekeeperError
 │   └── SettingsError                 a setting out of range
 ├── TurnError           (IndexError)  no such turn
 ├── ConversationError                 one conversation of many failed; it has the index and the cause
-└── ChatFileError       (ValueError)  a chat file that cannot be read
+├── BatchError          (ValueError)  a file of conversations that cannot be answered
+├── ChatFileError       (ValueError)  a chat file that cannot be read
+└── StoreError                        a session file that cannot be used; it has the path
+    ├── StoreCorruptError             it is damaged, or no session file at all
+    ├── StoreBusyError                another process kept it locked too long
+    ├── StoreVersionError             it was made by a newer version
+    ├── StoreSettingsError            the session was made with other settings
+    └── SessionNotFoundError          it holds no such session
 """
 
 from __future__ import annotations
@@ -47,8 +54,44 @@ class ConversationError(GatekeeperError):
         self.__cause__ = cause
 
 
+class BatchError(GatekeeperError, ValueError):
+    """A file of conversations cannot be answered; the message names the file and what was expected."""
+
+
 class ChatFileError(GatekeeperError, ValueError):
     """A chat file cannot be read; the message names the file, the line and what was expected."""
+
+
+class StoreError(GatekeeperError):
+    """A session file cannot be used. path: the file; problem: what is wrong with it."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(path, problem)
+        self.path = path
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.problem}"
+
+
+class StoreCorruptError(StoreError):
+    """A session file is damaged, or is none; `gatekeeper session recover` saves what can be saved."""
+
+
+class StoreBusyError(StoreError):
+    """Another process kept a session file locked too long. Nothing was changed; the call can be made again."""
+
+
+class StoreVersionError(StoreError):
+    """A session file was made by a newer version of this library."""
+
+
+class StoreSettingsError(StoreError):
+    """A session was made with other settings that decide how its turns are indexed."""
+
+
+class SessionNotFoundError(StoreError):
+    """A session file holds no such session, or it was forgotten since it was opened."""
 
 
 def require_text(name: str, value: object) -> None:

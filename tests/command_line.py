@@ -23,6 +23,7 @@ ARGUMENTS = {
     "demo": [], "select": [DEMO_FILE, QUERY], "prompt": [DEMO_FILE, QUERY], "explain": [DEMO_FILE, QUERY],
     "stats": [DEMO_FILE],
 }  # fmt: skip
+OTHERS = {"batch", "chat", "session"}  # tested on their own
 ESCAPE = "\x1b["
 COMMAND = [sys.executable, "-m", "gatekeeper"]
 FOLDER = Path(gatekeeper.__file__).parents[1]

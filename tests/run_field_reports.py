@@ -22,6 +22,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import field_reports_store
+
 import gatekeeper
 from gatekeeper import ContextGatekeeper, Settings, estimate_tokens
 from gatekeeper.prompt import LABEL
@@ -30,8 +32,6 @@ from gatekeeper.pruning import split_sentences
 ROOM = 4000
 NOT_BUILT = {
     "messages": "message formats",
-    "store": "sessions on disk",
-    "concurrency": "sessions on disk",
     "spec": "spec recall",
     "hook": "spec recall",
 }
@@ -361,25 +361,22 @@ socket.socket = refuse
 
 def run_env(given: dict[str, Any], check: Check) -> None:
     if set(check) != {"no_network"}:
-        raise Skipped("tried where the package is built and installed, see .ci/run")
+        field_reports_store.run_installs(given, check)
+        return
     with tempfile.TemporaryDirectory() as folder:
         _, printed = milliseconds(NO_NETWORK, folder)
         expect(printed == "" and not os.listdir(folder), f"printed {printed!r}, wrote {os.listdir(folder)}")
 
 
 def run_isolation(given: dict[str, Any], check: Check) -> None:
-    gates = {user: ContextGatekeeper(ROOM) for user in given["users"]}
-    for user, texts in given["users"].items():
-        gates[user].add_turns([(text, "ok") for text in texts])
-    gate = gates[given["query_as"]]
-    expect(gate.explain(given["query"])["n_blocks"] == len(given["users"][given["query_as"]]), "N is shared")
-    check_selection(gate, given["query"], check)
+    field_reports_store.run_isolation(given, check, ROOM, check_selection)
 
 
 RUNNERS = {
     "select": run_select, "tokenize": run_tokenize, "count": run_count, "prune": run_prune, "prompt": run_prompt,
     "explain": run_explain, "constraints": run_constraints, "incremental": run_incremental,
     "determinism": run_determinism, "perf": run_perf, "env": run_env, "isolation": run_isolation,
+    "store": field_reports_store.run_store, "concurrency": field_reports_store.run_concurrency,
 }  # fmt: skip
 
 

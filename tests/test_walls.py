@@ -21,7 +21,8 @@ GROUND = {"block", "settings", "errors", "lexicon", "_core"}  # what every stage
 CHAINS = {"__init__", "gatekeeper", "report"}  # what may import any stage, besides cli and integrations
 BORROWS = {"constraints": {"prompt"}}  # recalled text and constraints are escaped alike
 COMMAND_ONLY = {"__main__", "chat_file", "printable", "report_html"}  # what only the command line and a page load
-HEAVY = {"numpy", "scipy", "click", "rich", "jinja2", "markupsafe", "dataclasses", "typing", "re", "json", "enum"}
+HEAVY = {"numpy", "scipy", "click", "rich", "jinja2", "markupsafe", "dataclasses", "typing", "re", "json",
+         "enum", "sqlite3", "pyarrow"}
 MODULES = sorted(path.stem for path in PACKAGE.glob("*.py"))
 
 

@@ -10,7 +10,9 @@ import click
 from gatekeeper import __version__
 from gatekeeper.cli import demo as demonstration
 from gatekeeper.cli import explanation, views
+from gatekeeper.cli.batch import batch
 from gatekeeper.cli.options import Run, command
+from gatekeeper.cli.session import chat, session
 from gatekeeper.printable import printable
 
 FILE = click.argument("file", type=click.Path())
@@ -155,3 +157,8 @@ def stats(run: Run, file: str) -> None:
         run.output.json(figures)
     else:
         views.print_statistics(run.output, figures)
+
+
+main.add_command(session)
+main.add_command(chat)
+main.add_command(batch)

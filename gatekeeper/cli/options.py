@@ -7,7 +7,7 @@ import logging
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, BinaryIO
@@ -25,6 +25,7 @@ from gatekeeper.settings import Settings
 
 BATCH = 1000  # turns handed to the library at once
 PROGRESS_BYTES = 5_000_000  # files larger than this show a progress bar on a terminal
+RUN_OPTIONS = ("as_json", "color", "strict", "budget", "settings")
 SETTINGS: dict[str, Callable[[], Settings]] = {"minimal": Settings.minimal, "thorough": Settings.thorough}
 
 OPTIONS = (
@@ -42,7 +43,8 @@ OPTIONS = (
 class Run:
     """One run of a command: its options and its output."""
 
-    def __init__(self, *, as_json: bool, color: str, strict: bool, budget: int, settings: str) -> None:
+    def __init__(self, *, as_json: bool = False, color: str = "never", strict: bool = False, budget: int = 4000,
+                 settings: str = "minimal") -> None:
         self.as_json = as_json
         self.strict = strict
         self.budget = budget
@@ -59,8 +61,8 @@ class Run:
         Broken lines, skipped messages and an empty history are named on stderr. Raises ChatFileError.
         """
         gate = self.gatekeeper()
-        with _stdin() if file == "-" else open_chat_file(file) as stream:
-            reader = ChatReader(stream, "<stdin>" if file == "-" else file, strict=self.strict, on_warning=self._warn)
+        with stdin() if file == "-" else open_chat_file(file) as stream:
+            reader = ChatReader(stream, "<stdin>" if file == "-" else file, strict=self.strict, on_warning=self.warn)
             turns = reader.turns()
             with self._progress(stream) as advance:
                 while batch := list(islice(turns, BATCH)):
@@ -73,7 +75,8 @@ class Run:
             self.output.message("warn", f"{reader.name}: no history")
         return gate, reader
 
-    def _warn(self, message: str) -> None:
+    def warn(self, message: str) -> None:
+        """One warning on stderr."""
         self.output.message("warn", f"warning: {message}")
 
     @contextmanager
@@ -89,7 +92,8 @@ class Run:
             yield lambda done: progress.update(task, completed=done)
 
 
-def _stdin() -> BinaryIO:
+def stdin() -> BinaryIO:
+    """Standard input as bytes. Raises ChatFileError when there is none."""
     if sys.stdin is None:
         raise ChatFileError("<stdin>: cannot be read: it is closed")
     return sys.stdin.buffer
@@ -116,30 +120,37 @@ class Refused(click.ClickException):
         self.output.message("error", f"error: {self.message}")
 
 
-def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the shared options; it is called with a Run in their place.
+def sharing(options: Sequence[Callable[..., Any]]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command some of the shared options; it is called with a Run in their place.
 
     What it printed is written when it ends, also when it ends by an exit code of its own.
     """
 
-    @functools.wraps(function)
-    def called(*, as_json: bool, color: str, strict: bool, budget: int, settings: str, **arguments: Any) -> None:
-        run = Run(as_json=as_json, color=color, strict=strict, budget=budget, settings=settings)
-        with _log_shown(run.output):
-            try:
+    def command(function: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def called(**arguments: Any) -> None:
+            own = {name: arguments.pop(name) for name in RUN_OPTIONS if name in arguments}
+            run = Run(**own)
+            with _log_shown(run.output):
                 try:
-                    function(run, **arguments)
-                finally:
-                    run.output.close()
-            except GatekeeperError as error:
-                raise Refused(run.output, str(error)) from error
-            except OSError as error:
-                raise Refused(run.output, f"cannot write: {error.strerror or error}") from error
+                    try:
+                        function(run, **arguments)
+                    finally:
+                        run.output.flush()
+                except GatekeeperError as error:
+                    raise Refused(run.output, str(error)) from error
+                except OSError as error:
+                    raise Refused(run.output, f"cannot write: {error.strerror or error}") from error
 
-    decorated: Callable[..., None] = called
-    for option in reversed(OPTIONS):
-        decorated = option(decorated)
-    return decorated
+        decorated: Callable[..., None] = called
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return command
+
+
+command = sharing(OPTIONS)
 
 
 @contextmanager

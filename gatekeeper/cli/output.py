@@ -33,7 +33,7 @@ Cell = str | tuple[str, str]  # a text, or (text, role)
 
 
 class Output:
-    """Collects what a command prints; `close` writes it at once. Messages go to stderr directly.
+    """Collects what a command prints; `flush` writes it at once. Messages go to stderr directly.
 
     color: "auto", "always" or "never"; auto colours a terminal unless NO_COLOR is set or TERM is dumb.
     """
@@ -93,18 +93,23 @@ class Output:
         """Text as it is."""
         self.buffer.write(text)
 
-    def close(self) -> None:
-        """Write what was collected. A reader that went away ends it quietly; a full disk is an OSError."""
+    def flush(self) -> bool:
+        """Write what was collected. False when the reader went away, which is quiet; a full disk is an OSError."""
+        text = self.buffer.getvalue()
+        self.buffer.seek(0)
+        self.buffer.truncate()
         if sys.stdout is None:
-            return
+            return True
         try:
-            sys.stdout.write(self.buffer.getvalue())
+            sys.stdout.write(text)
             sys.stdout.flush()
         except OSError as error:
             # nothing more can be written: not by the interpreter either, when it flushes at its end
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if not isinstance(error, BrokenPipeError):
                 raise
+            return False
+        return True
 
     # --- to stderr
 

@@ -10,10 +10,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from concurrent.futures import Future
-    from typing import Any
+    from typing import Any, TypeVar
 
     from gatekeeper.settings import Settings
 
+    Answer = TypeVar("Answer")
     Conversation = Iterable[tuple[str, str]]
     Result = list[dict[str, Any]] | ConversationError
 
@@ -57,7 +58,7 @@ def select_many(
                 gate.truncate(0)
                 gates.append(gate)
 
-    return _checked(_in_order(select_one, _numbered(conversations, queries), threads), stop_on_error)
+    return _checked(in_order(select_one, _numbered(conversations, queries), threads), stop_on_error)
 
 
 def _numbered(conversations: Iterable[Conversation], queries: Iterable[str]) -> Iterator[tuple[int, Conversation, str]]:
@@ -77,9 +78,10 @@ def _numbered(conversations: Iterable[Conversation], queries: Iterable[str]) -> 
         index += 1
 
 
-def _in_order(
-    work: Callable[[int, Conversation, str], Result], items: Iterator[tuple[int, Conversation, str]], threads: int
-) -> Iterator[Result]:
+def in_order(
+    work: Callable[[int, Any, Any], Answer], items: Iterator[tuple[int, Any, Any]], threads: int
+) -> Iterator[Answer]:
+    """work(*item) for each item, in order, on several threads; at most `4 * threads` items are read ahead."""
     if threads == 1:
         for item in items:
             yield work(*item)
@@ -87,7 +89,7 @@ def _in_order(
     from collections import deque
     from concurrent.futures import ThreadPoolExecutor
 
-    waiting: deque[Future[Result]] = deque()
+    waiting: deque[Future[Answer]] = deque()
     with ThreadPoolExecutor(threads, thread_name_prefix="gatekeeper") as pool:
         try:
             for item in items:

@@ -1,0 +1,162 @@
+"""Arrow record batches of conversations in, record batches of what was chosen out; pyarrow is imported when used."""
+
+from __future__ import annotations
+
+from gatekeeper.errors import ArgumentTypeError, ArgumentValueError, require_whole_number
+from gatekeeper.tokens import estimate_tokens
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from pyarrow import Array, RecordBatch, Schema
+
+    from gatekeeper.batch.rows import Chosen
+    from gatekeeper.settings import Settings
+
+
+def select_batches(
+    batches: Iterable[Any], *, token_budget: int = 4000, settings: Settings | None = None,
+    count_tokens: Callable[[str], int] = estimate_tokens, threads: int = 1,
+) -> Iterator[RecordBatch]:
+    """For each batch of conversations a batch of what was chosen: the same rows in the same order.
+
+    batches: record batches, or anything that exports Arrow data by the PyCapsule interface, or an iterable of these.
+    In: `turns`, a list of structs {user, assistant} of strings, and `query`, a string; all other columns go through
+    as they are. Out: these, and `selected`, a list of structs {turn_id int32, user, assistant, score float64} in the
+    order chosen; `prompt`; `tokens` int32, the prompt's; `error`, null or why the three are null. docs/batch.md.
+
+    A batch is read when it is asked for and nothing is kept: memory is that of one batch. The same input gives the
+    same bytes, however it is cut into batches. Raises ArgumentTypeError or ArgumentValueError for columns or arguments
+    that do not fit; a bad row is no exception.
+    """
+    from gatekeeper.batch.many import in_order
+    from gatekeeper.batch.rows import Chooser
+
+    require_whole_number("threads", threads)
+    if threads < 1:
+        raise ArgumentValueError(f"threads must be at least 1, got {threads}")
+    choose = Chooser(token_budget=token_budget, settings=settings, count_tokens=count_tokens)
+    return (_answered(batch, list(in_order(choose, _rows(batch), threads))) for batch in record_batches(batches))
+
+
+def record_batches(source: Any) -> Iterator[RecordBatch]:
+    """The record batches of whatever exports Arrow data, or of an iterable of such."""
+    import pyarrow
+
+    if isinstance(source, pyarrow.RecordBatch):
+        yield source
+    elif isinstance(source, (pyarrow.Table, pyarrow.RecordBatchReader)):
+        yield from source.to_batches() if isinstance(source, pyarrow.Table) else source
+    elif hasattr(source, "__arrow_c_stream__"):
+        yield from pyarrow.RecordBatchReader.from_stream(source)
+    elif hasattr(source, "__arrow_c_array__"):
+        yield pyarrow.record_batch(source)
+    elif hasattr(source, "__iter__") and not isinstance(source, (str, bytes, dict)):
+        for item in source:
+            if not hasattr(item, "__arrow_c_stream__") and not hasattr(item, "__arrow_c_array__"):
+                raise ArgumentTypeError(f"batches must hold Arrow data, got {type(item).__name__}: {item!r:.80}")
+            yield from record_batches(item)
+    else:
+        raise ArgumentTypeError(f"batches must be Arrow data or an iterable of it, got {type(source).__name__}")
+
+
+def output_schema(schema: Schema) -> Schema:
+    """The schema that goes out for one that comes in. Raises ArgumentTypeError or ArgumentValueError."""
+    import pyarrow
+
+    from gatekeeper.batch.rows import QUERY, TURNS
+
+    for name in (TURNS, QUERY):
+        if schema.names.count(name) != 1:
+            raise ArgumentValueError(f"the input must have one column {name!r}, got the columns {schema.names}")
+    added = added_fields()
+    taken = [field.name for field in added if field.name in schema.names]
+    if taken:
+        raise ArgumentValueError(f"the input has columns that the output adds, rename them: {taken}")
+    turns, query = schema.field(TURNS).type, schema.field(QUERY).type
+    if not _is_list(turns) or not {"user", "assistant"} <= {field.name for field in _struct_fields(turns.value_type)}:
+        raise ArgumentTypeError(f"turns must be a list of structs {{user, assistant}} of strings, got {turns}")
+    texts = {name: turns.value_type.field(name).type for name in ("user", "assistant")}
+    for name, kind in {**texts, QUERY: query}.items():
+        if not _is_text(kind):
+            raise ArgumentTypeError(f"{name} must be a string, got {kind}")
+    return pyarrow.schema([field for field in schema if field.name != TURNS] + added)
+
+
+def added_fields() -> list[Any]:
+    """The columns that go out beside those that came in."""
+    import pyarrow
+
+    from gatekeeper.batch.rows import ERROR, PROMPT, SELECTED, TOKENS
+
+    block = pyarrow.struct([("turn_id", pyarrow.int32()), ("user", pyarrow.string()), ("assistant", pyarrow.string()),
+                            ("score", pyarrow.float64())])  # fmt: skip
+    kinds = {SELECTED: pyarrow.list_(block), PROMPT: pyarrow.string(), TOKENS: pyarrow.int32(), ERROR: pyarrow.string()}
+    return [pyarrow.field(name, kind) for name, kind in kinds.items()]
+
+
+def _is_list(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    # a column without any value is of the type null
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+                or types.is_null(kind) or (types.is_dictionary(kind) and _is_text(kind.value_type)))
+
+
+def _struct_fields(kind: Any) -> list[Any]:
+    from pyarrow import types
+
+    return [kind.field(i) for i in range(kind.num_fields)] if types.is_struct(kind) else []
+
+
+def _rows(batch: RecordBatch) -> Iterator[tuple[int, list[tuple[str, str]] | None, str]]:
+    """(index, turns, query) of each row; None for turns that are null."""
+    from pyarrow import compute
+
+    from gatekeeper.batch.rows import QUERY, TURNS
+
+    output_schema(batch.schema)
+    column = batch.column(TURNS)
+    turns = column.flatten()
+    names = [field.name for field in _struct_fields(turns.type)]
+    sides = turns.flatten()  # a null struct gives null texts
+    users, assistants = (_texts(sides[names.index(name)]) for name in ("user", "assistant"))
+    lengths = compute.list_value_length(column).to_pylist()
+    at = 0
+    for index, (length, query) in enumerate(zip(lengths, _texts(batch.column(QUERY)), strict=True)):
+        if length is None:
+            yield index, None, query
+            continue
+        yield index, list(zip(users[at : at + length], assistants[at : at + length], strict=True)), query
+        at += length
+
+
+def _texts(column: Array) -> list[Any]:
+    """The texts of a column, None for null."""
+    import pyarrow
+
+    if not pyarrow.types.is_string(column.type):
+        column = column.cast(pyarrow.large_string())
+    texts: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
+    return texts
+
+
+def _answered(batch: RecordBatch, answers: list[Chosen]) -> RecordBatch:
+    """The batch that goes out for one that came in."""
+    import pyarrow
+
+    from gatekeeper.batch.rows import TURNS
+
+    schema = output_schema(batch.schema)
+    kept = [batch.column(i) for i, name in enumerate(batch.schema.names) if name != TURNS]
+    columns = zip(*answers, strict=True) if answers else [()] * len(added_fields())
+    added = [pyarrow.array(list(values), field.type) for values, field in zip(columns, added_fields(), strict=True)]
+    return pyarrow.RecordBatch.from_arrays(kept + added, schema=schema)
