@@ -24,6 +24,7 @@ from gatekeeper.errors import (
     TurnError,
 )
 from gatekeeper.gatekeeper import ContextGatekeeper
+from gatekeeper.messages import fit_messages
 from gatekeeper.settings import Settings
 from gatekeeper.tokens import estimate_tokens
 from gatekeeper.topic_gate import gate_topic
@@ -46,6 +47,7 @@ __all__ = [
     "TurnError",
     "estimate_tokens",
     "extract_anchors",
+    "fit_messages",
     "gate_topic",
     "select_many",
 ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import re
 import statistics
@@ -26,10 +27,10 @@ import gatekeeper
 from gatekeeper import ContextGatekeeper, Settings, estimate_tokens
 from gatekeeper.prompt import LABEL
 from gatekeeper.pruning import split_sentences
+from gatekeeper.tokens import estimate_tokens_by_script
 
 ROOM = 4000
 NOT_BUILT = {
-    "messages": "message formats",
     "store": "sessions on disk",
     "concurrency": "sessions on disk",
     "spec": "spec recall",
@@ -376,7 +377,108 @@ def run_isolation(given: dict[str, Any], check: Check) -> None:
     check_selection(gate, given["query"], check)
 
 
+# --- chat messages
+
+
+def counters() -> dict[str, Any]:
+    return {"characters x 1.5": estimate_tokens, "by script": estimate_tokens_by_script, "words": _count_words}
+
+
+def _count_words(text: str) -> int:
+    return len(text.split())
+
+
+def check_pairs(sent: Sequence[Any]) -> None:
+    """A provider takes these OpenAI messages: each call has its results right behind it, each result its call."""
+    pending: list[str] = []
+    for message in sent:
+        if message["role"] == "tool":
+            expect(message["tool_call_id"] in pending, f"an orphan result in {sent}")
+            pending.remove(message["tool_call_id"])
+            continue
+        expect(not pending, f"a call without its result in {sent}")
+        pending = [call["id"] for call in message.get("tool_calls") or ()]
+    expect(not pending, f"a call without its result ends {sent}")
+    first = next((message["role"] for message in sent if message["role"] != "system"), "user")
+    expect(first == "user", f"it begins with {first}: {sent}")
+
+
+def check_sent(sent: Any, given: dict[str, Any], count: Any, budget: int) -> None:
+    """What holds for every list that comes back."""
+    check_pairs(sent)
+    texts = [_text_of(message) for message in sent]
+    sources = [_text_of(message) for message in given["messages"]]
+    for text in texts:
+        expect(all(any(s.strip() in source for source in sources) for s in split_sentences(text)), f"not verbatim: {text}")
+    for message in given["messages"]:
+        stays = message["role"] == "system" or message.get("pinned")
+        expect(not stays or any(kept is message for kept in sent), f"{message} is missing")
+    if "query" not in given:
+        last = [message for message in given["messages"] if message["role"] == "user"][-1:]
+        expect(not last or any(kept is last[0] for kept in sent), "the last user message is missing")
+    tools = json.dumps(given["tools"], ensure_ascii=False) if given.get("tools") else ""
+    total = sum(map(count, texts)) + count(tools)
+    expect(total <= sent.n_tokens, f"{total} tokens are sent, {sent.n_tokens} are said")
+    expect(sent.over_budget or sent.n_tokens <= budget, f"{sent.n_tokens} tokens of {budget}")
+    expect(sent.over_budget == (sent.n_fixed_tokens > budget), "over_budget is not what it says")
+
+
+def _text_of(message: dict[str, Any]) -> str:
+    content = message.get("content") or ""
+    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
+
+
+def run_messages(given: dict[str, Any], check: Check) -> None:
+    """As one line and as a gatekeeper that grows, under every counter, at the budget and with room for what stays."""
+    logging.getLogger("gatekeeper").setLevel(logging.CRITICAL)  # small budgets are what is tried
+    fits = 0
+    for count in counters().values():
+        fixed = _selected(given, 1, count).n_fixed_tokens
+        for budget in (given.get("budget_tokens", ROOM), given.get("budget_tokens", ROOM) + fixed):
+            sent = _selected(given, budget, count)
+            check_sent(sent, given, count, budget)
+            fits += not sent.over_budget
+            for key, wanted in check.items():
+                check_messages(key, wanted, given, sent, count, budget)
+    expect(fits > 0, "no counter leaves room within the budget")
+
+
+def _selected(given: dict[str, Any], budget: int, count: Any, *, strict: bool = False) -> Any:
+    arguments = {"tools": given.get("tools"), "prune": given.get("prune", True), "strict": strict}
+    if "query" not in given:
+        return gatekeeper.fit_messages(given["messages"], budget, count_tokens=count, **arguments)
+    gate = ContextGatekeeper(budget, count_tokens=count)
+    for message in given["messages"]:
+        gate.add_messages([message])
+    return gate.select_messages(given["query"], **arguments)
+
+
+def check_messages(key: str, wanted: Any, given: dict[str, Any], sent: Any, count: Any, budget: int) -> None:
+    if key == "typed_error_only_if_strict":
+        try:
+            _selected(given, budget, count, strict=True)
+        except gatekeeper.BudgetError as error:
+            expect(sent.over_budget, "an error, though it fits")
+            expect(str(sent.n_fixed_tokens) in str(error), f"the size is missing in {error}")
+        else:
+            expect(not sent.over_budget, "no error under strict")
+    elif key == "pairs_valid":
+        if "query" in given and budget > sent.n_fixed_tokens + given.get("budget_tokens", ROOM) - 1:
+            expect(bool(sent), "the selection is empty")
+    elif key == "include_turns":
+        heads = [message for message in given["messages"] if message["role"] == "user"]
+        for turn in wanted if not sent.over_budget else ():
+            text = _text_of(heads[turn])
+            expect(any(m["role"] == "user" and _text_of(m) in text for m in sent), f"turn {turn} is missing in {sent}")
+    elif key in ("contains", "not_contains"):
+        whole = json.dumps(list(sent), ensure_ascii=False)
+        expect(all((part in whole) == (key == "contains") for part in wanted), f"{key} {wanted}: {whole}")
+    elif key not in ("total_le_budget", "raises"):  # the budget holds for every case: see check_sent
+        raise AssertionError(f"unknown check {key!r}")
+
+
 RUNNERS = {
+    "messages": run_messages,
     "select": run_select, "tokenize": run_tokenize, "count": run_count, "prune": run_prune, "prompt": run_prompt,
     "explain": run_explain, "constraints": run_constraints, "incremental": run_incremental,
     "determinism": run_determinism, "perf": run_perf, "env": run_env, "isolation": run_isolation,
