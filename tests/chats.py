@@ -9,6 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 from strategies import queries, sides
 
+from gatekeeper.pruning import split_sentences
+
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 4000}}
 Message = dict[str, Any]
 
@@ -191,8 +193,8 @@ def places(sent: Sequence[Message], messages: Sequence[Message]) -> list[int]:
 
 def is_cut_from(message: Message, original: Message) -> bool:
     same = role_of(message) == role_of(original) and calls_and_results(message) == calls_and_results(original)
-    pieces = text_of(message).split("\n")
-    return same and message.keys() == original.keys() and all(piece.strip() in text_of(original) for piece in pieces)
+    sentences = split_sentences(text_of(message))
+    return same and message.keys() == original.keys() and all(s.strip() in text_of(original) for s in sentences)
 
 
 # --- chats at random

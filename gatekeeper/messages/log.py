@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 
 from gatekeeper.messages.formats import SYSTEM, View, messages_of, read_all, read_message
 from gatekeeper.messages.turns import NOT_INDEXED, Turn, split_turns
@@ -79,7 +79,7 @@ class MessageLog:
 
     def _n_indexed_views(self) -> int:
         ends = [*self._starts[1:], len(self._of_turns)]
-        for turn, end in zip(reversed(self.turns), reversed(ends), strict=True):
+        for turn, end in zip(reversed(self.turns), reversed(ends), strict=False):
             if turn.turn_id != NOT_INDEXED:
                 return end
         return 0
@@ -93,12 +93,12 @@ class MessageLog:
         public doors, not beneath them for one selection.
         """
         of_turns = [view for view in views if view.role != SYSTEM]
-        first = max(bisect_right(self._starts, _n_common(self._of_turns, of_turns)) - 1, 0)
+        common = min(_n_common(self._of_turns, of_turns), len(of_turns) - 1)
+        first = max(bisect_left(self._starts, common) - 1, 0)  # what is new may go on in the turn before
         start = self._starts[first] if self._starts else 0
         old, new = self.turns[first:], split_turns(of_turns[start:], self.read)
         wanted = [turn for turn in (new[:-1] if hold_last else new) if turn.head]
-        if old and wanted and old[0].turn_id != NOT_INDEXED and _n_common(old[0].views, wanted[0].views) == \
-                len(old[0].views) == len(wanted[0].views):
+        while old and wanted and old[0].turn_id != NOT_INDEXED and _are_same(old[0].views, wanted[0].views):
             wanted[0].turn_id = old[0].turn_id
             old, wanted = old[1:], wanted[1:]
         del self.turns[first:], self._starts[first:]
@@ -148,6 +148,10 @@ def _n_common(some: Sequence[View], others: Sequence[View]) -> int:
     """How many of the first views are the same in both."""
     n_both = min(len(some), len(others))
     return next((place for place in range(n_both) if some[place] is not others[place]), n_both)
+
+
+def _are_same(some: Sequence[View], others: Sequence[View]) -> bool:
+    return len(some) == len(others) == _n_common(some, others)
 
 
 def _reindex(gate: ContextGatekeeper, old: list[Turn], wanted: list[Turn], durable: bool) -> None:

@@ -151,6 +151,7 @@ class MessageSelection:
         selection.candidates = [candidate for candidate in selection.candidates if self._can_be_sent(candidate)]
         for candidate in selection.candidates:
             self._cut_to(budget, selection, candidate)
+            candidate.block_cost = gate._cost(candidate)  # so that the same turns are chosen as for a prompt
         gate._cover(selection, budget, self._cost_of_candidate)
         return {step.candidate.turn_id: self._sent(step.candidate) for step in selection.steps}
 
