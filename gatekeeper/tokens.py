@@ -46,7 +46,7 @@ def _class_table() -> bytes:
 
 
 _TABLE = _class_table()
-_BEFORE_A_WORD = tuple(name for name, _, _ in _CLASSES if name not in (b"a", b"A")) + (_PUNCTUATION,)
+_BEFORE_A_WORD = (*(name for name, _, _ in _CLASSES if name not in (b"a", b"A")), _PUNCTUATION)
 
 
 def estimate_tokens(text: str) -> int:

@@ -26,7 +26,7 @@ class Call:
 
 
 class Chat:
-    """steps of each turn: a str is an assistant's text, a list of calls is made at once, an orphan is a tool's result."""
+    """steps of a turn: a str is an assistant's text, calls in a list are made at once, an orphan is a tool's result."""
 
     def __init__(self, system: str | None, turns: Sequence[tuple[str, Sequence[Any]]]) -> None:
         self.system, self.turns = system, turns
@@ -60,20 +60,24 @@ def openai(chat: Chat) -> list[Message]:
     return messages
 
 
+def text_part(text: str) -> Message:
+    return {"type": "text", "text": text}
+
+
 def anthropic(chat: Chat) -> list[Message]:
     messages: list[Message] = [{"role": "system", "content": chat.system}] if chat.system is not None else []
     for user, steps in chat.turns:
-        messages.append({"role": "user", "content": [{"type": "text", "text": user}]})
+        messages.append({"role": "user", "content": [text_part(user)]})
         for step in steps:
             if isinstance(step, str):
-                messages.append({"role": "assistant", "content": [{"type": "text", "text": step}]})
+                messages.append({"role": "assistant", "content": [text_part(step)]})
                 continue
             calls = [step] if isinstance(step, Orphan) else step
             if not isinstance(step, Orphan):
                 blocks = [{"type": "tool_use", "id": call.id, "name": "look", "input": json.loads(call.arguments)}
                           for call in calls]
                 messages.append({"role": "assistant", "content": blocks})
-            results = [{"type": "tool_result", "tool_use_id": call.id, "content": [{"type": "text", "text": call.result}]}
+            results = [{"type": "tool_result", "tool_use_id": call.id, "content": [text_part(call.result)]}
                        for call in calls if call.result is not None]
             if results:
                 messages.append({"role": "user", "content": results})

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from gatekeeper.gatekeeper import ContextGatekeeper
 
+    Text = tuple[str, str]
+
 
 class MessageLog:
     """Messages and their turns. Not thread safe: the gatekeeper that owns it locks.
@@ -109,6 +111,19 @@ class MessageLog:
             self._starts.append(start)
             start += len(turn.views)
 
+    def state(self, gate: ContextGatekeeper) -> tuple[list[Any], ...]:
+        """What `restore` needs to undo an update beneath the gatekeeper's doors."""
+        return self.views, self._of_turns, list(self.turns), list(self._starts), list(gate._corpus.texts)
+
+    def restore(self, gate: ContextGatekeeper, state: tuple[list[Any], ...]) -> None:
+        """Undo the updates since: the messages, their turns and the index are as they were."""
+        self.views, self._of_turns, self.turns, self._starts, texts = state
+        corpus = gate._corpus
+        common = _n_common(corpus.texts, texts)
+        if common < max(len(texts), len(corpus.texts)):
+            corpus.truncate(common)
+            _append_texts(corpus.append, corpus.forget, texts[common:])
+
     def forget_counts(self) -> None:
         """Drop what was counted: another counter counts from now on."""
         self.counts.clear()
@@ -139,12 +154,26 @@ class MessageLog:
             self.counts.clear()
 
 
+def workbench(gate: ContextGatekeeper) -> ContextGatekeeper:
+    """The gatekeeper itself, whose index may be changed and changed back; a copy once it has forgotten a turn.
+
+    A turn that is taken out and put back then finds other topics than when it came: they may begin in what is gone.
+    """
+    if None not in gate._corpus.texts:
+        return gate
+    from gatekeeper.gatekeeper import ContextGatekeeper
+
+    copied = ContextGatekeeper(gate.token_budget, settings=gate.settings, count_tokens=gate._count_tokens)
+    _append_texts(copied._corpus.append, copied._corpus.forget, gate._corpus.texts)
+    return copied
+
+
 def _key(view: View) -> object:
     """What a message is known by."""
     return view.id if view.id is not None else ("object", id(view.message))
 
 
-def _n_common(some: Sequence[View], others: Sequence[View]) -> int:
+def _n_common(some: Sequence[object], others: Sequence[object]) -> int:
     """How many of the first views are the same in both."""
     n_both = min(len(some), len(others))
     return next((place for place in range(n_both) if some[place] is not others[place]), n_both)
@@ -161,7 +190,7 @@ def _reindex(gate: ContextGatekeeper, old: list[Turn], wanted: list[Turn], durab
     if durable:
         truncate, append, forget = gate.truncate, gate.add_turns, gate.forget
     ids = {turn.turn_id for turn in old} - {NOT_INDEXED}
-    items: list[Turn | tuple[str, str] | None] = []
+    items: list[Turn | Text | None] = []
     left = list(wanted)
     if ids:
         texts = corpus.texts[min(ids) :]
@@ -172,11 +201,17 @@ def _reindex(gate: ContextGatekeeper, old: list[Turn], wanted: list[Turn], durab
                 items.append(left.pop(0))
         truncate(min(ids))
     items += left
-    turns = [tuple(text for text, _ in item.sides()) if isinstance(item, Turn) else item or ("", "") for item in items]
-    if not turns:
-        return
-    for item, turn_id in zip(items, append(turns), strict=True):
+    ids_given = _append_texts(append, forget, [item.texts() if isinstance(item, Turn) else item for item in items])
+    for item, turn_id in zip(items, ids_given, strict=True):
         if isinstance(item, Turn):
             item.turn_id = turn_id
-        elif item is None:
+
+
+def _append_texts(append: Callable[[list[Text]], range], forget: Callable[[int], None],
+                  texts: list[Text | None]) -> range:
+    """Append turns, None for one that was forgotten; their ids."""
+    ids = append([text or ("", "") for text in texts]) if texts else range(0)
+    for turn_id, text in zip(ids, texts, strict=True):
+        if text is None:
             forget(turn_id)
+    return ids

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gatekeeper._core.vocabulary import sentence_ends
 from gatekeeper.errors import ArgumentTypeError, ArgumentValueError, BudgetError, require_whole_number
 from gatekeeper.messages.formats import SYSTEM, View, is_marked, read_all
-from gatekeeper.messages.log import MessageLog
+from gatekeeper.messages.log import MessageLog, workbench
 from gatekeeper.messages.turns import Segment, Turn, split_turns
 
 TYPE_CHECKING = False
@@ -74,12 +74,14 @@ def select_messages(gate: ContextGatekeeper, messages: Any, request: Request) ->
     log = log_of(gate)
     if isinstance(messages, str):
         return MessageSelection(gate, log, request).fit(messages, None)
-    before, merged = log.views, log.merged(messages)
+    merged = log.merged(messages)
+    bench = workbench(gate)
+    before = log.state(bench)
     try:
-        log.update(gate, merged, hold_last=True, durable=False)
-        return fit_last_turn(gate, log, request)
+        log.update(bench, merged, hold_last=True, durable=False)
+        return fit_last_turn(bench, log, request)
     finally:
-        log.update(gate, before, hold_last=False, durable=False)
+        log.restore(bench, before)
 
 
 def fit_last_turn(gate: ContextGatekeeper, log: MessageLog, request: Request) -> FittedMessages:
@@ -132,10 +134,8 @@ class MessageSelection:
             self.fixed.update(dict.fromkeys(last.sound_views()))
 
     def _report_over_budget(self, n_fixed: int) -> None:
-        message = (
-            "system messages, pinned ones, tools and the last turn take %d tokens, the budget is %d"
-            % (n_fixed, self.request.token_budget)
-        )
+        message = (f"system messages, pinned ones, tools and the last turn take {n_fixed} tokens, "
+                   f"the budget is {self.request.token_budget}")
         if self.request.strict:
             raise BudgetError(message)
         import logging

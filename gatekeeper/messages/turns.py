@@ -118,6 +118,11 @@ class Turn:
         units = self.sound_units()
         return units[-1] if units and not units[-1].is_tool else None
 
+    def texts(self) -> tuple[str, str]:
+        """Both texts of the turn, as the index takes them."""
+        (user, _), (assistant, _) = self.sides()
+        return user, assistant
+
     def sides(self) -> tuple[tuple[str, list[Segment]], tuple[str, list[Segment]]]:
         """Both texts of the turn, (user, assistant), each with where its messages stand in it.
 
@@ -153,11 +158,10 @@ def split_turns(views: Iterable[View], read: Callable[[Any], View]) -> list[Turn
     for view in views:
         if view.role == SYSTEM:
             continue
-        view.stand_in = None
         if view.role == USER and view.results and view.own_text.strip():
             last = turns[-1].units[-1] if turns and turns[-1].units else None
-            if not (last and last.answers(view)):
-                view.stand_in = without_results(view, read)
+            is_orphan = not (last and last.answers(view))
+            view.stand_in = (view.stand_in or without_results(view, read)) if is_orphan else None
         shown = view.shown
         if not turns or (shown.role == USER and not shown.results):
             turns.append(Turn())

@@ -93,7 +93,8 @@ def test_nothing_that_came_in_is_changed() -> None:
 
 
 def test_parallel_calls_go_together() -> None:
-    both = [Call("a", '{"q": "lazy deletion"}', "redis lazy deletion works"), Call("b", '{"q": "x"}', "Nothing. At all.")]
+    found = Call("a", '{"q": "lazy deletion"}', "redis lazy deletion works")
+    both = [found, Call("b", '{"q": "x"}', "Nothing. At all.")]
     chat = Chat(None, [("Compare the two policies", [both, [Call("c", "{}", "unrelated")], "One is lazy."]),
                        ("How does redis lazy deletion work?", [])])  # fmt: skip
     messages = openai(chat)
@@ -118,7 +119,8 @@ def test_the_last_turn_stays_with_its_tools_and_never_ends_dangling() -> None:
 
 
 def test_a_result_that_comes_too_late_is_an_orphan() -> None:
-    messages = openai(Chat(None, [("redis?", [[Call("a", "{}", None)]]), ("redis again?", []), ("go on with redis", [])]))
+    turns = [("redis?", [[Call("a", "{}", None)]]), ("redis again?", []), ("go on with redis", [])]
+    messages = openai(Chat(None, turns))
     late = {"role": "tool", "tool_call_id": "a", "content": "redis"}
     assert_valid(fit_messages([*messages[:3], late, *messages[3:]]))
 
@@ -343,20 +345,20 @@ def test_every_format_says_the_same(chat: Chat, thorough: bool) -> None:
     said = []
     for format_ in ("openai", "anthropic", "responses"):
         sent = fit_messages(FORMATS[format_](tame), PLENTY, settings=chosen)
-        said.append([(role_of(m) == "user" and not is_result(m), text_of(m)) for m in sent if m.get("type") != "reasoning"
-                     and text_of(m)])
+        said.append([(role_of(m) == "user" and not is_result(m), text_of(m)) for m in sent
+                     if m.get("type") != "reasoning" and text_of(m)])
     assert said[0] == said[1] == said[2]
 
 
 @given(history=st.lists(st.tuples(queries, sides), max_size=6), query=queries, thorough=st.booleans())
-def test_it_selects_what_the_plain_interface_selects(history: list[tuple[str, str]], query: str, thorough: bool) -> None:
+def test_it_selects_what_select_selects(history: list[tuple[str, str]], query: str, thorough: bool) -> None:
     chosen = Settings.thorough() if thorough else Settings.minimal()
     gate = ContextGatekeeper(PLENTY, settings=chosen)
     gate.add_turns(history)
     blocks = sorted(gate.select(query), key=lambda block: block["turn_id"])
     messages = openai(Chat(None, [*((u, [a]) for u, a in history), (query, [])]))
-    sent = fit_messages(messages, PLENTY, settings=chosen)
-    turn_ids = [i // 2 for i in places(sent, messages)]
+    sent = fit_messages([{**m, "turn": i // 2} for i, m in enumerate(messages)], PLENTY, settings=chosen)
+    turn_ids = [m["turn"] for m in sent]
     assert [turn_id for turn_id in dict.fromkeys(turn_ids) if turn_id < len(history)] == [b["turn_id"] for b in blocks]
     for block in blocks:
         texts = [text_of(m).strip() for m, turn_id in zip(sent, turn_ids, strict=True) if turn_id == block["turn_id"]]
@@ -370,7 +372,7 @@ def test_it_selects_what_the_plain_interface_selects(history: list[tuple[str, st
 @given(chat=chats, others=st.lists(chats, max_size=2), budget=st.integers(1, 300))
 @settings(max_examples=60)
 def test_what_is_remembered_never_shows(chat: Chat, others: list[Chat], budget: int) -> None:
-    """Lists that grow, that share their beginning, that are edited: each answer is that of a process that saw nothing."""
+    """Lists that grow, share their beginning, are edited: each answer is that of a process that saw nothing."""
     lists = [openai(Chat(c.system, [*chat.turns[:i], *c.turns])) for c in [chat, *others] for i in (0, 1)]
     asked = [messages[:n] for n in range(1, 12) for messages in lists if n <= len(messages)]
     remembered = [fit_messages(copy.deepcopy(messages), budget) for messages in asked]

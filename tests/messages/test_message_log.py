@@ -1,4 +1,4 @@
-"""add_messages and select_messages: what is known, what replaces, what is chosen from, and that selecting only reads."""
+"""add_messages and select_messages: what is known, what replaces, what is chosen from, that selecting only reads."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_arguments_are_those_of_fit_messages() -> None:
     with pytest.raises(BudgetError):
         gate.select_messages("redis keys", token_budget=50, strict=True)
     plain = gate.select_messages("redis").n_tokens
-    assert gate.select_messages("redis", tools=[{"a": 1}], reserved_tokens=7).n_tokens == plain + 12 + 7
+    assert gate.select_messages("redis", tools=[{"a": 1}], reserved_tokens=7).n_tokens == plain + 15 + 7
 
 
 @given(chat=chats, more=chats, query=queries)
