@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -26,7 +25,7 @@ def tiktoken_of_bytes() -> Callable[[str], int]:
     """tiktoken without the network: an encoding of single bytes and a few pairs."""
     tiktoken = pytest.importorskip("tiktoken")
     ranks = {bytes([i]): i for i in range(256)}
-    ranks |= {pair: 256 + i for i, pair in enumerate((b"th", b"re", b"in", b"is", b"di", b"redis"[:2] + b"d"))}
+    ranks |= {pair: 256 + i for i, pair in enumerate((b"th", b"re", b"in", b"is"))}
     encoding = tiktoken.Encoding("tiny", pat_str=r"\s*\S+|\s+", mergeable_ranks=ranks, special_tokens={"<|end|>": 300})
     return tiktoken_counter(encoding)
 
@@ -101,12 +100,6 @@ def test_a_tokenizer_file_is_loaded(tmp_path: Any) -> None:
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     assert tokenizers_counter(str(tmp_path / "tokenizer.json"))("redis redis git") == 3
-
-
-@pytest.mark.skipif("tiktoken" in sys.modules, reason="it was imported by another test")
-def test_counters_are_imported_when_they_are_made() -> None:
-    tokenizers_counter(type("T", (), {"encode": lambda *_, **__: [1]})())
-    assert "tiktoken" not in sys.modules
 
 
 @pytest.mark.parametrize("name", COUNTERS)

@@ -37,18 +37,18 @@ def fit_messages(
     `over_budget` on the list that comes back.
 
     What was indexed is remembered for the last conversations of this process, so a list that has grown costs what is
-    new in it; the answer is the same as without. `gatekeeper.messages.forget_all()` empties that memory.
+    new in it; the answer is the same as without. `gatekeeper.messages.forget_all()` empties that memory;
+    `gatekeeper.messages.fit.MessageFitter` has one of its own.
     """
-    from gatekeeper.messages.fit import FITTERS
-    from gatekeeper.messages.selection import Request
+    from gatekeeper.messages.fit import PROCESS_MEMORY, MessageFitter
 
-    request = Request(token_budget, tools=tools, pinned=pinned, prune=prune, reserved_tokens=reserved_tokens,
-                      strict=strict)
-    return FITTERS.fit(messages, request, settings, count_tokens)
+    fitter = MessageFitter(token_budget, pinned=pinned, prune=prune, reserved_tokens=reserved_tokens, strict=strict,
+                           settings=settings, count_tokens=count_tokens, memory=PROCESS_MEMORY)
+    return fitter.fit(messages, tools=tools)
 
 
 def forget_all() -> None:
     """Drop what `fit_messages` remembers of the conversations it saw."""
-    from gatekeeper.messages.fit import FITTERS
+    from gatekeeper.messages.fit import PROCESS_MEMORY
 
-    FITTERS.clear()
+    PROCESS_MEMORY.clear()

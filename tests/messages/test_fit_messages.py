@@ -426,12 +426,12 @@ def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for i in range(fit.MAX_CONVERSATIONS + 5):
         fit_messages([user(f"a{i}"), assistant("b"), user("c")])
-    assert len(fit.FITTERS._fitters) == fit.MAX_CONVERSATIONS
+    assert len(fit.PROCESS_MEMORY) == fit.MAX_CONVERSATIONS
     monkeypatch.setattr(fit, "MAX_CHARACTERS", 10)
     fit_messages([user("a" * 100), assistant("b"), user("c")])
-    assert len(fit.FITTERS._fitters) == 1
+    assert len(fit.PROCESS_MEMORY) == 1
     forget_all()
-    assert not fit.FITTERS._fitters
+    assert len(fit.PROCESS_MEMORY) == 0
 
 
 def test_messages_come_back_as_the_objects_of_this_call() -> None:
