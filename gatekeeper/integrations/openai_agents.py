@@ -70,8 +70,9 @@ class GatekeeperSession:
         """
         items = [*history, *new_items]
         fitted = await asyncio.to_thread(self._fitter.fit, [dict(item, place=i) for i, item in enumerate(items)])
+        chosen = []
         for item in fitted:
             place = item.pop("place")
             items[place].update(item)
-            item["place"] = place
-        return [items[item["place"]] for item in fitted]
+            chosen.append(items[place])
+        return chosen

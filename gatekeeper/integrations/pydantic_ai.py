@@ -81,7 +81,7 @@ def _joined(fitted: Sequence[ModelMessage], wholes: dict[int, ModelMessage]) -> 
 
 def read_message(message: ModelMessage) -> View:
     """The view of a message of Pydantic AI."""
-    view = View(message, _role(message), _rewritten)
+    view = View(message, _role(message), _rewritten, _without_results)
     for part in message.parts:
         if isinstance(part, UserPromptPart):
             _read_prompt(view, part.content)
@@ -125,6 +125,11 @@ def _read_result(view: View, part: ToolReturnPart | RetryPromptPart) -> None:
     view.add_hidden(part.model_response_str() if isinstance(part, ToolReturnPart) else part.model_response())
     if isinstance(part, ToolReturnPart):
         view.n_opaque += len(part.files)
+
+
+def _without_results(message: ModelMessage) -> ModelMessage:
+    kept = [part for part in message.parts if not isinstance(part, (ToolReturnPart, RetryPromptPart))]
+    return replace(message, parts=kept)
 
 
 def _rewritten(message: ModelMessage, texts: Sequence[str]) -> ModelMessage:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 
+from gatekeeper.errors import require_whole_number
 from gatekeeper.gatekeeper import ContextGatekeeper
 from gatekeeper.messages.formats import View, messages_of, read_all, read_message
 from gatekeeper.messages.log import MessageLog
@@ -105,6 +106,7 @@ class MessageFitter:
                  reserved_tokens: int = 0, strict: bool = False, settings: Settings | None = None,
                  count_tokens: Callable[[str], int] = estimate_tokens,
                  read: Callable[[Any], View] = read_message, memory: Memory | None = None) -> None:
+        require_whole_number("reserved_tokens", reserved_tokens)
         self.token_budget = token_budget
         self.count_tokens = count_tokens
         self._options = {"pinned": pinned, "prune": prune, "strict": strict}

@@ -39,12 +39,15 @@ class View:
     call_text: names and arguments of its calls, searched but never cut; hidden: text that is sent but not searched;
     calls, results: ids of the calls it makes and answers; n_opaque: images and other parts without text.
     is_item: each call is a message of its own (Responses items). id: the message's own id, if it has one.
+
+    rewrite: makes a copy with other texts; strip: one without results, where a user's words may stand beside them.
     """
 
-    __slots__ = ("_rewrite", "call_text", "calls", "cost", "hidden", "id", "is_item", "is_plain", "message", "n_opaque",
-                 "own_text", "results", "role", "stand_in", "texts")
+    __slots__ = ("_rewrite", "_strip", "call_text", "calls", "cost", "hidden", "id", "is_item", "is_plain", "message",
+                 "n_opaque", "own_text", "results", "role", "stand_in", "texts")
 
-    def __init__(self, message: Any, role: str, rewrite: Callable[[Any, Sequence[str]], Any]) -> None:
+    def __init__(self, message: Any, role: str, rewrite: Callable[[Any, Sequence[str]], Any],
+                 strip: Callable[[Any], Any] | None = None) -> None:
         self.message = message
         self.role = role
         self.texts: list[str] = []
@@ -60,6 +63,7 @@ class View:
         self.cost = -1  # tokens of the whole message, once counted
         self.stand_in: View | None = None  # what is sent instead, where the message as it is cannot be
         self._rewrite = rewrite
+        self._strip = strip
 
     @property
     def is_empty(self) -> bool:
@@ -100,11 +104,15 @@ class View:
                         and message.get("role") == self.message.get("role") == self.role)
         return read(message).fingerprint() == self.fingerprint()
 
-    def renew(self, message: Any, read: Callable[[Any], View]) -> None:
+    def renew(self, message: Any) -> None:
         """Take another object that says the same for the message."""
         self.message = message
         if self.stand_in:
-            self.stand_in.message = without_results(self, read).message
+            self.stand_in.message = self.without_results()
+
+    def without_results(self) -> Any:
+        """A copy of the message without its results; what the user says beside them stays."""
+        return self._strip(self.message) if self._strip else self.message
 
     def with_texts(self, texts: Sequence[str]) -> Any:
         """A copy of the message with these texts in place of its own; parts whose text is "" are left out."""
@@ -114,7 +122,7 @@ class View:
 def read_message(message: Any) -> View:
     """The view of a message in any of the formats. Raises ArgumentTypeError or ArgumentValueError for another."""
     role, name = _role(message)
-    view = View(message, role, _rewritten)
+    view = View(message, role, _rewritten, _stripped)
     found = field(message, "id")
     view.id = found if isinstance(found, (str, int)) else None
     slot = _slot(message)
@@ -337,8 +345,6 @@ def _changed(holder: Any, name: str, value: Any) -> Any:
     return changed
 
 
-def without_results(view: View, read: Callable[[Any], View]) -> View:
-    """A user message that answers calls which are not there, without these answers: what the user says stays."""
-    slot = _slot(view.message)
-    parts = [part for part in field(view.message, slot) if _kind(part) != "tool_result"]
-    return read(_changed(view.message, slot, parts))
+def _stripped(message: Any) -> Any:
+    slot = _slot(message)
+    return _changed(message, slot, [part for part in field(message, slot) if _kind(part) != "tool_result"])

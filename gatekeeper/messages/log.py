@@ -76,7 +76,7 @@ class MessageLog:
             return None
         rest = list(read_all(messages[len(views) :], self.read, len(views)))
         for view, message in zip(views, messages, strict=False):
-            view.renew(message, self.read)
+            view.renew(message)
         return views + rest
 
     def _n_indexed_views(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatekeeper.messages.formats import ANY_CALL, REASONING, SYSTEM, USER, View, without_results
+from gatekeeper.messages.formats import ANY_CALL, REASONING, SYSTEM, USER, View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def split_turns(views: Iterable[View], read: Callable[[Any], View]) -> list[Turn
         if view.role == USER and view.results and view.own_text.strip():
             last = turns[-1].units[-1] if turns and turns[-1].units else None
             is_orphan = not (last and last.answers(view))
-            view.stand_in = (view.stand_in or without_results(view, read)) if is_orphan else None
+            view.stand_in = (view.stand_in or read(view.without_results())) if is_orphan else None
         shown = view.shown
         if not turns or (shown.role == USER and not shown.results):
             turns.append(Turn())
