@@ -87,7 +87,8 @@ def _rewritten(message: ChatMessage, texts: Sequence[str]) -> ChatMessage:
         elif isinstance(part, ToolCallResult) and isinstance(part.result, str):
             parts.append(replace(part, result=next(left)))
         elif isinstance(part, ToolCallResult):
-            kept = [TextContent(next(left)) if isinstance(item, TextContent) else item for item in part.result]
+            kept: list[Any] = [TextContent(next(left)) if isinstance(item, TextContent) else item
+                               for item in part.result]  # fmt: skip
             parts.append(replace(part, result=[item for item in kept if item != TextContent("")]))
         else:
             parts.append(part)

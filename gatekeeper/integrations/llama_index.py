@@ -28,7 +28,8 @@ class GatekeeperMemory(BaseMemory):
     _fitter: MessageFitter = PrivateAttr()
 
     def __init__(self, token_budget: int = 4000, *, messages: list[ChatMessage] | None = None, **options: Any) -> None:
-        super().__init__(token_budget=token_budget, messages=list(messages or []))
+        fields: dict[str, Any] = {"token_budget": token_budget, "messages": list(messages or [])}
+        super().__init__(**fields)
         self._fitter = MessageFitter(token_budget, **options)
 
     @classmethod
@@ -81,7 +82,8 @@ class GatekeeperPostprocessor(BaseNodePostprocessor):
 
     def __init__(self, token_budget: int = 4000, *, settings: Settings | None = None,
                  count_tokens: Any = estimate_tokens) -> None:
-        super().__init__(token_budget=token_budget)
+        fields: dict[str, Any] = {"token_budget": token_budget}
+        super().__init__(**fields)
         self._settings, self._count_tokens = settings or Settings(), count_tokens
 
     @classmethod

@@ -13,7 +13,6 @@ from pydantic_ai.messages import (
     CachePoint,
     ModelMessage,
     ModelRequest,
-    RetryPromptPart,
     SystemPromptPart,
     TextContent,
     TextPart,
@@ -26,6 +25,8 @@ from pydantic_ai.models import ModelRequestContext
 
 from gatekeeper.messages.fit import MessageFitter
 from gatekeeper.messages.formats import ASSISTANT, SYSTEM, TOOL, USER, View
+
+RETRIES = ("retry-prompt", "retry-feedback")
 
 
 class GatekeeperHistory(AbstractCapability[Any]):
@@ -82,31 +83,43 @@ def _joined(fitted: Sequence[ModelMessage], wholes: dict[int, ModelMessage]) -> 
 def read_message(message: ModelMessage) -> View:
     """The view of a message of Pydantic AI."""
     view = View(message, _role(message), _rewritten, _without_results)
-    for part in message.parts:
+    parts: Sequence[Any] = message.parts
+    for part in parts:
         if isinstance(part, UserPromptPart):
             _read_prompt(view, part.content)
         elif isinstance(part, (SystemPromptPart, TextPart)):
             view.add_text(part.content)
-        elif isinstance(part, ToolReturnPart) or (isinstance(part, RetryPromptPart) and part.tool_name):
+        elif _is_result(part):
             view.results.append(part.tool_call_id)
             _read_result(view, part)
-        elif isinstance(part, RetryPromptPart):
+        elif part.part_kind in RETRIES:
             view.add_hidden(part.model_response())
+        elif part.part_kind == "speech":
+            view.add_fixed(part.transcript or "")
+            view.n_opaque += part.audio is not None
         elif isinstance(part, ToolCallPart):
             view.add_call(part.tool_call_id, part.tool_name, part.args_as_json_str())
         elif isinstance(part, ThinkingPart):
             view.add_hidden(part.content)
-        else:
+        elif part.part_kind == "file":
             view.n_opaque += 1
+        else:
+            view.add_hidden(repr(part))  # what the framework notes down: changes of tools, of instructions
     return view
 
 
 def _role(message: ModelMessage) -> str:
     if not isinstance(message, ModelRequest):
         return ASSISTANT
-    if any(isinstance(part, UserPromptPart) for part in message.parts):
+    kinds = {part.part_kind for part in message.parts}
+    if kinds & {"user-prompt", "speech"}:
         return USER
-    return TOOL if any(isinstance(part, (ToolReturnPart, RetryPromptPart)) for part in message.parts) else SYSTEM
+    return TOOL if kinds & {"tool-return", *RETRIES} else SYSTEM
+
+
+def _is_result(part: Any) -> bool:
+    """Whether a part answers a tool's call; in older histories a retry may do so."""
+    return isinstance(part, ToolReturnPart) or (part.part_kind == "retry-prompt" and bool(part.tool_name))
 
 
 def _read_prompt(view: View, content: Any) -> None:
@@ -117,7 +130,7 @@ def _read_prompt(view: View, content: Any) -> None:
             view.n_opaque += 1
 
 
-def _read_result(view: View, part: ToolReturnPart | RetryPromptPart) -> None:
+def _read_result(view: View, part: Any) -> None:
     """A result that is text may be cut; another goes as it is."""
     if isinstance(part, ToolReturnPart) and isinstance(part.content, str):
         view.add_text(part.content, own=False)
@@ -127,12 +140,11 @@ def _read_result(view: View, part: ToolReturnPart | RetryPromptPart) -> None:
         view.n_opaque += len(part.files)
 
 
-def _without_results(message: ModelMessage) -> ModelMessage:
-    kept = [part for part in message.parts if not isinstance(part, (ToolReturnPart, RetryPromptPart))]
-    return replace(message, parts=kept)
+def _without_results(message: Any) -> Any:
+    return replace(message, parts=[part for part in message.parts if not _is_result(part)])
 
 
-def _rewritten(message: ModelMessage, texts: Sequence[str]) -> ModelMessage:
+def _rewritten(message: Any, texts: Sequence[str]) -> Any:
     left = iter(texts)
     parts: list[Any] = []
     for part in message.parts:

@@ -67,7 +67,8 @@ class View:
 
     @property
     def is_empty(self) -> bool:
-        return not (self.calls or self.results or self.n_opaque or self.hidden or any(map(str.strip, self.texts)))
+        holds = self.calls or self.results or self.n_opaque or self.hidden or self.call_text
+        return not (holds or any(map(str.strip, self.texts)))
 
     @property
     def shown(self) -> View:
@@ -77,6 +78,11 @@ class View:
         self.texts.append(text)
         if own and text:
             self.own_text = f"{self.own_text}\n{text}" if self.own_text else text
+
+    def add_fixed(self, text: str) -> None:
+        """Add text that is the message's own and searched, but never cut."""
+        self.call_text = f"{self.call_text}\n{text}" if self.call_text else text
+        self.own_text = f"{self.own_text}\n{text}" if self.own_text else text
 
     def add_call(self, call_id: object, name: object, arguments: object) -> None:
         """Note a call; one that stands twice in a message, as a block and as a field, counts once."""

@@ -15,6 +15,7 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
+    SpeechPart,
     SystemPromptPart,
     TextPart,
     ThinkingPart,
@@ -117,6 +118,14 @@ def test_messages_that_are_whole_are_those_that_came_in() -> None:
     assert GatekeeperHistory(4000).process([first, call, answer, query])[1].parts == fitted[3].parts
     unrelated = ModelRequest(parts=[UserPromptPart("bananas")])
     assert GatekeeperHistory(4000).process([*messages[:4], unrelated])[0].parts == first.parts[:1]
+
+
+def test_speech_asks_and_is_found() -> None:
+    spoken = ModelRequest(parts=[SpeechPart(speaker="user", transcript="Is redis fast?")])
+    answer = ModelResponse(parts=[SpeechPart(speaker="assistant", transcript="Redis is.")])
+    messages: list[ModelMessage] = [spoken, answer, ModelRequest(parts=[UserPromptPart("bananas")]),
+                                    ModelResponse(parts=[TextPart("ok")]), spoken]  # fmt: skip
+    assert GatekeeperHistory(4000).process(messages) == [spoken, answer, spoken]
 
 
 def test_a_question_beside_an_orphaned_result_stays() -> None:
