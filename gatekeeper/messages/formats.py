@@ -101,13 +101,12 @@ class View:
     def fingerprint(self) -> tuple[object, ...]:
         """All that decides of this message; two messages with the same one are interchangeable."""
         return (self.role, self.texts, self.own_text, self.call_text, self.hidden, self.calls, self.results,
-                self.n_opaque, self.id)
+                self.n_opaque)  # fmt: skip
 
     def says(self, message: Any, read: Callable[[Any], View]) -> bool:
         """Whether a message, perhaps another object, says the same."""
         if self.is_plain and type(message) is dict and len(message) == 2:
-            return bool(message.get("content") == self.texts[0]
-                        and message.get("role") == self.message.get("role") == self.role)
+            return bool(message.get("content") == self.texts[0] and message.get("role") == self.role)
         return read(message).fingerprint() == self.fingerprint()
 
     def renew(self, message: Any) -> None:
@@ -143,7 +142,8 @@ def read_message(message: Any) -> View:
             for part in field(message, key) or ():
                 view.add_hidden(field(part, "text"))
         view.add_hidden(field(message, "encrypted_content"))
-    view.is_plain = type(message) is dict and len(message) == 2 and isinstance(message.get("content"), str)
+    if type(message) is dict and len(message) == 2 and message.get("role") == role:
+        view.is_plain = isinstance(message.get("content"), str)
     return view
 
 

@@ -141,6 +141,7 @@ class MessageLog:
             gone = self._of_turns[self._starts[first]]
             del self.views[next(place for place, view in enumerate(self.views) if view is gone) :]
             del self._of_turns[self._starts[first] :], self.turns[first:], self._starts[first:]
+            self.counts.clear()
 
     def _drop(self, turns: list[Turn]) -> None:
         for turn in turns:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from gatekeeper._core.vocabulary import sentence_ends
 from gatekeeper.errors import ArgumentTypeError, ArgumentValueError, BudgetError, require_whole_number
 from gatekeeper.messages.formats import SYSTEM, View, is_marked, read_all
 from gatekeeper.messages.log import MessageLog, workbench
 from gatekeeper.messages.turns import Segment, Turn, split_turns
+from gatekeeper.tokens import estimate_tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -207,6 +210,8 @@ class MessageSelection:
     def _count(self, text: str) -> int:
         if not text:
             return 0
+        if self.gate._count_tokens is estimate_tokens:
+            return estimate_tokens(text)
         counts = self.log.counts
         n_tokens = counts.get(text)
         if n_tokens is None:
@@ -267,11 +272,21 @@ def sent_of_turn(turn: Turn, kept: tuple[Spans, Spans], fixed: Sent, *, prune: b
 
 def _pieces(text: str, segments: list[Segment], spans: Spans) -> Iterator[tuple[Segment, str]]:
     """What the spans of a side hold of each message's text, blanks alone left out."""
-    for segment in segments:
-        piece = "".join([text[max(start, segment.start) : min(end, segment.end)]
-                         for start, end in spans if start < segment.end and end > segment.start])
-        if not piece.isspace() and piece:
-            yield segment, piece
+    found: dict[int, str] = {}
+    for start, end in spans:
+        place = max(bisect_right(segments, start, key=_start_of) - 1, 0)
+        while place < len(segments) and segments[place].start < end:
+            segment = segments[place]
+            piece = text[max(start, segment.start) : min(end, segment.end)]
+            found[place] = found[place] + piece if place in found else piece
+            place += 1
+    for place, piece in found.items():
+        if piece.strip():
+            yield segments[place], piece
+
+
+def _start_of(segment: Segment) -> int:
+    return segment.start
 
 
 def _kept_texts(view: View, pieces: list[tuple[Segment, str]]) -> list[str] | None:
@@ -294,16 +309,22 @@ def _kept_texts(view: View, pieces: list[tuple[Segment, str]]) -> list[str] | No
 
 def spell_tools(tools: Any) -> str:
     """The schemas of tools as the text that is counted; "" without any. Raises ArgumentTypeError for no schema."""
-    if tools is None or tools == []:
+    if tools is None:
         return ""
     if isinstance(tools, (str, bytes)) or not hasattr(tools, "__iter__"):
         raise ArgumentTypeError(f"tools must be a list of schemas, got {type(tools).__name__}: {tools!r:.80}")
+    schemas = list(tools)
+    if not schemas:
+        return ""
     import json
 
-    return json.dumps(list(tools), ensure_ascii=False, default=_schema)
+    return json.dumps(schemas, ensure_ascii=False, default=_schema)
 
 
 def _schema(tool: Any) -> Any:
+    """The schema of a Pydantic model, of a class as of an object."""
+    if isinstance(tool, type) and hasattr(tool, "model_json_schema"):
+        return tool.model_json_schema()
     if hasattr(tool, "model_dump"):
         return tool.model_dump()
     raise ArgumentTypeError(f"a tool must be a schema (a dict), got {type(tool).__name__}: {tool!r:.80}")

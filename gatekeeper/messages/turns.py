@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
+    Side = tuple[str, list["Segment"]]
+
 NOT_INDEXED = -1
 
 
@@ -75,7 +77,7 @@ class Turn:
     head: the user message, None before the first one; units: what follows; turn_id: its number in the gatekeeper.
     """
 
-    __slots__ = ("head", "lead", "turn_id", "units", "views")
+    __slots__ = ("_sides", "_sound", "head", "lead", "turn_id", "units", "views")
 
     def __init__(self) -> None:
         self.head: View | None = None
@@ -83,8 +85,11 @@ class Turn:
         self.lead: list[View] = []  # reasoning that waits for what it led to
         self.views: list[View] = []
         self.turn_id = NOT_INDEXED
+        self._sides: tuple[Side, Side] | None = None
+        self._sound: list[Unit] | None = None
 
     def add(self, view: View) -> None:
+        self._sides = self._sound = None
         self.views.append(view)
         last = self.units[-1] if self.units and not self.units[-1].is_broken else None
         if view.role == USER and not view.results and not self.units:
@@ -106,7 +111,9 @@ class Turn:
 
     def sound_units(self) -> list[Unit]:
         """The units that may be sent: no interrupted run, no orphan, no empty message."""
-        return [unit for unit in self.units if unit.is_sound]
+        if self._sound is None:
+            self._sound = [unit for unit in self.units if unit.is_sound]
+        return self._sound
 
     def sound_views(self) -> list[View]:
         """What may be sent of the turn, in order."""
@@ -123,19 +130,21 @@ class Turn:
         (user, _), (assistant, _) = self.sides()
         return user, assistant
 
-    def sides(self) -> tuple[tuple[str, list[Segment]], tuple[str, list[Segment]]]:
+    def sides(self) -> tuple[Side, Side]:
         """Both texts of the turn, (user, assistant), each with where its messages stand in it.
 
         The answer heads the assistant's side: its first sentence, which pruning always keeps, says most.
         """
-        answer = self.answer()
-        units = self.sound_units()
-        if answer:
-            units = [answer, *units[:-1]]
-        return _side([self.head] if self.head else []), _side([view for unit in units for view in unit.views])
+        if self._sides is None:
+            units = self.sound_units()
+            if self.answer():
+                units = [units[-1], *units[:-1]]
+            head = [self.head] if self.head else []
+            self._sides = _side(head), _side([view for unit in units for view in unit.views])
+        return self._sides
 
 
-def _side(views: Iterable[View]) -> tuple[str, list[Segment]]:
+def _side(views: Iterable[View]) -> Side:
     texts: list[str] = []
     segments: list[Segment] = []
     length = 0

@@ -266,6 +266,7 @@ def test_tools_and_what_is_reserved_count() -> None:
     assert plain == 2 + 2 * 5
     assert fit_messages(messages, reserved_tokens=100).n_tokens == plain + 100
     assert fit_messages(messages, tools=TOOLS).n_tokens == plain + estimate_tokens(json.dumps(TOOLS))
+    assert fit_messages(messages, tools=()).n_tokens == plain
     assert fit_messages(messages, 100, tools=TOOLS).over_budget
 
 
@@ -432,6 +433,12 @@ def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(fit.PROCESS_MEMORY) == 1
     forget_all()
     assert len(fit.PROCESS_MEMORY) == 0
+
+
+def test_ids_made_anew_for_each_request_are_no_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    fit_messages([{**m, "id": f"first {i}"} for i, m in enumerate(openai(REDIS))])
+    monkeypatch.setattr(Corpus, "append", lambda *_: pytest.fail("it indexed"))
+    fit_messages([{**m, "id": f"second {i}"} for i, m in enumerate(openai(REDIS))])
 
 
 def test_messages_come_back_as_the_objects_of_this_call() -> None:
