@@ -176,8 +176,7 @@ def text_of(message: Message) -> str:
     content = message.get("content") or message.get("value") or message.get("output") or ""
     if isinstance(content, str):
         return content
-    texts = [part["content"] if part["type"] == "tool_result" else [part] for part in content]
-    return "\n".join(part.get("text", "") for parts in texts for part in parts)
+    return "\n".join(text_of(part) if part["type"] == "tool_result" else part.get("text", "") for part in content)
 
 
 def places(sent: Sequence[Message], messages: Sequence[Message]) -> list[int]:

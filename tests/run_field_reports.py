@@ -23,6 +23,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from chats import assert_valid, calls_and_results, role_of, text_of
+
 import gatekeeper
 from gatekeeper import ContextGatekeeper, Settings, estimate_tokens
 from gatekeeper.prompt import LABEL
@@ -388,44 +390,24 @@ def _count_words(text: str) -> int:
     return len(text.split())
 
 
-def check_pairs(sent: Sequence[Any]) -> None:
-    """A provider takes these OpenAI messages: each call has its results right behind it, each result its call."""
-    pending: list[str] = []
-    for message in sent:
-        if message["role"] == "tool":
-            expect(message["tool_call_id"] in pending, f"an orphan result in {sent}")
-            pending.remove(message["tool_call_id"])
-            continue
-        expect(not pending, f"a call without its result in {sent}")
-        pending = [call["id"] for call in message.get("tool_calls") or ()]
-    expect(not pending, f"a call without its result ends {sent}")
-    first = next((message["role"] for message in sent if message["role"] != "system"), "user")
-    expect(first == "user", f"it begins with {first}: {sent}")
-
-
 def check_sent(sent: Any, given: dict[str, Any], count: Any, budget: int) -> None:
     """What holds for every list that comes back."""
-    check_pairs(sent)
-    texts = [_text_of(message) for message in sent]
-    sources = [_text_of(message) for message in given["messages"]]
+    assert_valid(sent)
+    texts = [text_of(message) for message in sent]
+    sources = [text_of(message) for message in given["messages"]]
     for sentence in (sentence for text in texts for sentence in split_sentences(text)):
         expect(any(sentence.strip() in source for source in sources), f"not verbatim: {sentence}")
     for message in given["messages"]:
-        stays = message["role"] == "system" or message.get("pinned")
+        stays = role_of(message) in ("system", "developer") or message.get("pinned")
         expect(not stays or any(kept is message for kept in sent), f"{message} is missing")
-    if "query" not in given:
-        last = [message for message in given["messages"] if message["role"] == "user"][-1:]
-        expect(not last or any(kept is last[0] for kept in sent), "the last user message is missing")
+    asked = [m for m in given["messages"] if role_of(m) == "user" and not calls_and_results(m)[1]]
+    if "query" not in given and asked:
+        expect(any(kept is asked[-1] for kept in sent), "the last user message is missing")
     tools = json.dumps(given["tools"], ensure_ascii=False) if given.get("tools") else ""
-    total = sum(map(count, texts)) + count(tools)
+    total = sum(map(count, texts)) + count(tools) + given.get("reserved_tokens", 0)
     expect(total <= sent.n_tokens, f"{total} tokens are sent, {sent.n_tokens} are said")
     expect(sent.over_budget or sent.n_tokens <= budget, f"{sent.n_tokens} tokens of {budget}")
     expect(sent.over_budget == (sent.n_fixed_tokens > budget), "over_budget is not what it says")
-
-
-def _text_of(message: dict[str, Any]) -> str:
-    content = message.get("content") or ""
-    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
 
 
 def run_messages(given: dict[str, Any], check: Check) -> None:
@@ -444,7 +426,7 @@ def run_messages(given: dict[str, Any], check: Check) -> None:
 
 
 def _selected(given: dict[str, Any], budget: int, count: Any, *, strict: bool = False) -> Any:
-    arguments = {"tools": given.get("tools"), "prune": given.get("prune", True), "strict": strict}
+    arguments = {"strict": strict, **{key: given[key] for key in ("tools", "prune", "reserved_tokens") if key in given}}
     if "query" not in given:
         return gatekeeper.fit_messages(given["messages"], budget, count_tokens=count, **arguments)
     gate = ContextGatekeeper(budget, count_tokens=count)
@@ -466,10 +448,10 @@ def check_messages(key: str, wanted: Any, given: dict[str, Any], sent: Any, coun
         if "query" in given and budget > sent.n_fixed_tokens + given.get("budget_tokens", ROOM) - 1:
             expect(bool(sent), "the selection is empty")
     elif key == "include_turns":
-        heads = [message for message in given["messages"] if message["role"] == "user"]
+        heads = [message for message in given["messages"] if role_of(message) == "user"]
         for turn in wanted if not sent.over_budget else ():
-            text = _text_of(heads[turn])
-            expect(any(m["role"] == "user" and _text_of(m) in text for m in sent), f"turn {turn} is missing in {sent}")
+            text = text_of(heads[turn])
+            expect(any(role_of(m) == "user" and text_of(m) in text for m in sent), f"turn {turn} is missing in {sent}")
     elif key in ("contains", "not_contains"):
         whole = json.dumps(list(sent), ensure_ascii=False)
         expect(all((part in whole) == (key == "contains") for part in wanted), f"{key} {wanted}: {whole}")
