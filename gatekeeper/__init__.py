@@ -31,6 +31,7 @@ from gatekeeper.errors import (
     TurnError,
 )
 from gatekeeper.gatekeeper import ContextGatekeeper
+from gatekeeper.messages import fit_messages
 from gatekeeper.settings import Settings
 from gatekeeper.store import open
 from gatekeeper.tokens import estimate_tokens
@@ -61,6 +62,7 @@ __all__ = [
     "TurnError",
     "estimate_tokens",
     "extract_anchors",
+    "fit_messages",
     "gate_topic",
     "open",
     "select_many",

@@ -128,11 +128,11 @@ class Candidate:
 
     kept: for each side the kept sentences as (first, last + 1) character offsets. covers: the query's anchors that
     the kept text holds, bit i for anchor i; holds: those that the whole block holds. cost: tokens of the block as
-    it stands in the prompt.
+    it stands in the prompt, or of its messages; then block_cost, if not 0, is what the gain goes by.
     """
 
-    __slots__ = ("assistant", "cost", "covers", "exact", "holds", "kept", "lex_assistant", "lex_user", "recency",
-                 "score", "turn_id", "user")
+    __slots__ = ("assistant", "block_cost", "cost", "covers", "exact", "holds", "kept", "lex_assistant", "lex_user",
+                 "recency", "score", "turn_id", "user")
 
     def __init__(self, turn_id: int, score: float, lex_user: float, lex_assistant: float, exact: float,
                  recency: float) -> None:
@@ -148,6 +148,7 @@ class Candidate:
         self.user = ""
         self.assistant = ""
         self.cost = 0
+        self.block_cost = 0
 
     def __repr__(self) -> str:
         return f"Candidate({self.turn_id}, score={self.score:.3f}, cost={self.cost})"

@@ -1,4 +1,7 @@
-"""Chat files: JSON lines, or one JSON list, of {"user", "assistant"} turns or {"role", "content"} messages."""
+"""Chat files: JSON lines, or one JSON list, of {"user", "assistant"} turns or {"role", "content"} messages.
+
+ShareGPT's {"from", "value"} messages are read too, alone or as the "conversations" of one record.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import codecs
 import json
 
 from gatekeeper.errors import ChatFileError
+from gatekeeper.messages.formats import ROLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +47,7 @@ class ChatReader:
         self._stream = stream
         self._strict = strict
         self._warn = on_warning or _log
+        self._n_records = 0  # of ShareGPT
         self._user: str | None = None  # of the turn that is still open
         self._replies: list[str] = []
 
@@ -122,6 +127,14 @@ class ChatReader:
             yield turn
         elif "role" in record:
             yield from self._message(record)
+        elif "from" in record:
+            yield from self._message(_from_sharegpt(record))
+        elif isinstance(record.get("conversations"), list):
+            self._n_records += 1
+            if self._n_records > 1:
+                raise _Problem("one conversation a file", "another one")
+            for message in record["conversations"]:
+                yield from self._accept(message)
         else:
             raise _Problem(_RECORD, _described(record))
 
@@ -166,6 +179,13 @@ def open_chat_file(path: str | os.PathLike[str]) -> BinaryIO:
         raise ChatFileError(f"{path}: cannot be read: {error.strerror or error}") from None
     except ValueError as error:
         raise ChatFileError(f"{path!r}: cannot be read: {error}") from None
+
+
+def _from_sharegpt(record: dict[str, Any]) -> dict[str, Any]:
+    """A ShareGPT message as one with a role; what is no text in it (calls) says nothing."""
+    role = ROLES.get(record["from"]) if isinstance(record["from"], str) else None
+    content = "" if record["from"] == "function_call" else record.get("value")
+    return {"role": role or record["from"], "content": content}
 
 
 def _parsed(line: str) -> Any:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from scipy.sparse import csc_array, csr_array
 
+    from gatekeeper.messages.log import MessageLog
+    from gatekeeper.messages.selection import FittedMessages
     from gatekeeper.report import Explanation
 
 MAX_TOKENS_PER_CHARACTER = 4  # no counter in use goes above: UTF-8 has at most 4 bytes a character
@@ -62,6 +64,7 @@ class ContextGatekeeper:
         self._counts: dict[str, int] = {}
         self._corpus = Corpus(self.settings)
         self._lock = RLock()
+        self._message_log: MessageLog | None = None  # made by the first call with messages
 
     # --- growing and shrinking
 
@@ -103,6 +106,8 @@ class ContextGatekeeper:
                                 else f"there is no turn yet, got turn_id {turn_id}")
             self._corpus.forget(turn_id)
             self._counts.clear()
+            if self._message_log:
+                self._message_log.forget(turn_id)
 
     def truncate(self, n_turns: int) -> None:
         """Drop the turns from n_turns on, topic included: the conversation is as if they had never been added.
@@ -115,6 +120,38 @@ class ContextGatekeeper:
                 raise ArgumentValueError(f"n_turns must be 0 to {len(self)}, got {n_turns}")
             self._corpus.truncate(n_turns)
             self._counts.clear()
+            if self._message_log:
+                self._message_log.truncate(n_turns)
+
+    # --- chat messages
+
+    def add_messages(self, messages: Any) -> None:
+        """Add chat messages in any format of docs/messages.md; a user message begins a turn.
+
+        A message that is known, by its id or by being the same object, changes nothing; one that has changed takes the
+        place of the old one. Raises ArgumentTypeError or ArgumentValueError that names the message; the conversation
+        is then as before.
+        """
+        from gatekeeper.messages.selection import add_messages
+
+        with self._lock:
+            add_messages(self, messages)
+
+    def select_messages(self, messages_or_query: Any, *, token_budget: int | None = None, tools: Any = None,
+                        pinned: Callable[[Any], bool] | None = None, prune: bool = True, reserved_tokens: int = 0,
+                        strict: bool = False) -> FittedMessages:
+        """The messages to send: of those added, and for a list, of those in it. Changes nothing.
+
+        messages_or_query: the query as a str, which is not in the result; or messages that go on from those added, the
+        last user message being the query. token_budget: that of the gatekeeper by default; it bounds system messages
+        too. The other arguments, the result and the errors are those of `gatekeeper.fit_messages`.
+        """
+        from gatekeeper.messages.selection import Request, select_messages
+
+        request = Request(self.token_budget if token_budget is None else token_budget, tools=tools, pinned=pinned,
+                          prune=prune, reserved_tokens=reserved_tokens, strict=strict)
+        with self._lock:
+            return select_messages(self, messages_or_query, request)
 
     def compact(self) -> None:
         """Let the index go while the conversation rests: what is left is its texts, about a tenth of the memory.
@@ -190,15 +227,7 @@ class ContextGatekeeper:
         if budget < 0:
             _warn("the constraints and the query take %d tokens, the budget is %d: nothing is selected",
                   selection.base_cost, self.token_budget)
-        for candidate in selection.candidates:
-            candidate.cost = 0 if is_empty(candidate) else self._cost(candidate)
-        idf = [anchor.idf for anchor in selection.anchors]
-        if self.settings.whole_blocks:
-            cover = fill_budget(self._corpus, selection.candidates, idf, budget, self._cost)
-        else:
-            cover = cover_minimum(selection.candidates, idf, budget, self.settings.coverage_stop)
-        selection.steps, selection.reasons = cover.steps, cover.reasons
-        selection.coverable_mass = cover.coverable_mass
+        self._cover(selection, budget, self._cost)
         while True:
             chosen = [step.candidate for step in selection.steps]
             selection.prompt = render_prompt(constraints, chosen, selection.query)
@@ -206,6 +235,22 @@ class ContextGatekeeper:
             if not chosen or selection.prompt_cost <= self.token_budget:
                 return
             selection.reasons[selection.steps.pop().candidate.turn_id] = TAKEN_BACK
+
+    def _cover(self, selection: Selection, budget: int, cost_of: Callable[[Candidate], int]) -> None:
+        """Take candidates within the budget, each at its cost."""
+        for candidate in selection.candidates:
+            candidate.cost = 0 if is_empty(candidate) else cost_of(candidate)
+        idf = [anchor.idf for anchor in selection.anchors]
+        if self.settings.whole_blocks:
+            cover = fill_budget(self._corpus, selection.candidates, idf, budget, cost_of)
+        else:
+            cover = cover_minimum(selection.candidates, idf, budget, self.settings.coverage_stop)
+        selection.steps, selection.reasons = cover.steps, cover.reasons
+        selection.coverable_mass = cover.coverable_mass
+
+    def _prune(self, selection: Selection, candidates: list[Candidate], max_sentences: int) -> None:
+        """Cut candidates down to fewer sentences a side than the settings say."""
+        prune(self._corpus, candidates, QueryArrays(selection.anchors), max_sentences)
 
     # --- tokens
 

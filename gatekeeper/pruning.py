@@ -50,16 +50,18 @@ def idf_mass(mask: int, idf: Sequence[float]) -> float:
     return mass
 
 
-def prune(corpus: Corpus, candidates: Sequence[Candidate], arrays: QueryArrays) -> None:
+def prune(corpus: Corpus, candidates: Sequence[Candidate], arrays: QueryArrays, max_sentences: int = 0) -> None:
     """Cut every candidate down to its best sentences: sets kept, covers and both texts; holds for whole blocks.
 
-    At most `max_sentences` a side, those of the greatest idf mass, ties to the earlier one, in their order.
+    At most `max_sentences` a side, by default as many as the settings say: those of the greatest idf mass, ties to the
+    earlier one, in their order.
     The first sentence of the assistant is always kept and counts among them.
     """
     settings = corpus.settings
+    max_sentences = max_sentences or settings.max_sentences
     turns = array("i", [candidate.turn_id for candidate in candidates])
     span_counts, starts, ends, cover_counts, covers, hold_counts, holds = corpus.matrix.best_sentences(
-        turns, arrays.term_ids, arrays.idf, max_sentences=settings.max_sentences, whole=settings.whole_blocks,
+        turns, arrays.term_ids, arrays.idf, max_sentences=max_sentences, whole=settings.whole_blocks,
         searched=_searched_hits(corpus, candidates, arrays.anchors))
     spans = list(zip(starts, ends, strict=True))
     span = cover = hold = 0

@@ -38,7 +38,7 @@ class Cover:
         mass = self._masses.get(new)
         if mass is None:
             mass = self._masses[new] = idf_mass(new, self.idf)
-        return mass / cost_power(candidate.cost)
+        return mass / cost_power(candidate.block_cost or candidate.cost)
 
     def take(self, candidate: Candidate, gain: float) -> None:
         new = candidate.covers & ~self.covered

@@ -34,6 +34,8 @@ class Settings:
     max_candidates: D, how many of the best blocks go on from recall.
     max_sentences: D, sentences kept of each side.
     coverage_stop: D, the share of the coverable idf mass that ends the cover.
+    image_tokens: T, what an image or another part without text counts in a chat message; about the most that
+    providers count for an image that they do not scale down.
     whole_blocks: False: the least text that covers the query. True: blocks by score, whole where they fit.
 
     Raises ArgumentTypeError or SettingsError that names the setting, the value and what is accepted.
@@ -56,6 +58,7 @@ class Settings:
         "max_candidates": (20, int, 1, 10**9),
         "max_sentences": (3, int, 1, 10**9),
         "coverage_stop": (0.85, float, 0.0, 1.0),
+        "image_tokens": (1600, int, 0, 10**9),
         "whole_blocks": (False, bool, 0, 1),
     }
     __slots__ = tuple(_FIELDS)
@@ -76,6 +79,7 @@ class Settings:
     max_candidates: int
     max_sentences: int
     coverage_stop: float
+    image_tokens: int
     whole_blocks: bool
 
     def __init__(self, **values: float) -> None:

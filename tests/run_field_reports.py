@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import re
 import statistics
@@ -23,15 +24,16 @@ from pathlib import Path
 from typing import Any
 
 import field_reports_store
+from chats import assert_valid, calls_and_results, role_of, text_of
 
 import gatekeeper
 from gatekeeper import ContextGatekeeper, Settings, estimate_tokens
 from gatekeeper.prompt import LABEL
 from gatekeeper.pruning import split_sentences
+from gatekeeper.tokens import estimate_tokens_by_script
 
 ROOM = 4000
 NOT_BUILT = {
-    "messages": "message formats",
     "spec": "spec recall",
     "hook": "spec recall",
 }
@@ -372,7 +374,88 @@ def run_isolation(given: dict[str, Any], check: Check) -> None:
     field_reports_store.run_isolation(given, check, ROOM, check_selection)
 
 
+# --- chat messages
+
+
+def counters() -> dict[str, Any]:
+    return {"characters x 1.5": estimate_tokens, "by script": estimate_tokens_by_script, "words": _count_words}
+
+
+def _count_words(text: str) -> int:
+    return len(text.split())
+
+
+def check_sent(sent: Any, given: dict[str, Any], count: Any, budget: int) -> None:
+    """What holds for every list that comes back."""
+    assert_valid(sent)
+    texts = [text_of(message) for message in sent]
+    sources = [text_of(message) for message in given["messages"]]
+    for sentence in (sentence for text in texts for sentence in split_sentences(text)):
+        expect(any(sentence.strip() in source for source in sources), f"not verbatim: {sentence}")
+    for message in given["messages"]:
+        stays = role_of(message) in ("system", "developer") or message.get("pinned")
+        expect(not stays or any(kept is message for kept in sent), f"{message} is missing")
+    asked = [m for m in given["messages"] if role_of(m) == "user" and not calls_and_results(m)[1]]
+    if "query" not in given and asked:
+        expect(any(kept is asked[-1] for kept in sent), "the last user message is missing")
+    tools = json.dumps(given["tools"], ensure_ascii=False) if given.get("tools") else ""
+    total = sum(map(count, texts)) + count(tools) + given.get("reserved_tokens", 0)
+    expect(total <= sent.n_tokens, f"{total} tokens are sent, {sent.n_tokens} are said")
+    expect(sent.over_budget or sent.n_tokens <= budget, f"{sent.n_tokens} tokens of {budget}")
+    expect(sent.over_budget == (sent.n_fixed_tokens > budget), "over_budget is not what it says")
+
+
+def run_messages(given: dict[str, Any], check: Check) -> None:
+    """As one line and as a gatekeeper that grows, under every counter, at the budget and with room for what stays."""
+    logging.getLogger("gatekeeper").setLevel(logging.CRITICAL)  # small budgets are what is tried
+    fits = 0
+    for count in counters().values():
+        fixed = _selected(given, 1, count).n_fixed_tokens
+        for budget in (given.get("budget_tokens", ROOM), given.get("budget_tokens", ROOM) + fixed):
+            sent = _selected(given, budget, count)
+            check_sent(sent, given, count, budget)
+            fits += not sent.over_budget
+            for key, wanted in check.items():
+                check_messages(key, wanted, given, sent, count, budget)
+    expect(fits > 0, "no counter leaves room within the budget")
+
+
+def _selected(given: dict[str, Any], budget: int, count: Any, *, strict: bool = False) -> Any:
+    arguments = {"strict": strict, **{key: given[key] for key in ("tools", "prune", "reserved_tokens") if key in given}}
+    if "query" not in given:
+        return gatekeeper.fit_messages(given["messages"], budget, count_tokens=count, **arguments)
+    gate = ContextGatekeeper(budget, count_tokens=count)
+    for message in given["messages"]:
+        gate.add_messages([message])
+    return gate.select_messages(given["query"], **arguments)
+
+
+def check_messages(key: str, wanted: Any, given: dict[str, Any], sent: Any, count: Any, budget: int) -> None:
+    if key == "typed_error_only_if_strict":
+        try:
+            _selected(given, budget, count, strict=True)
+        except gatekeeper.BudgetError as error:
+            expect(sent.over_budget, "an error, though it fits")
+            expect(str(sent.n_fixed_tokens) in str(error), f"the size is missing in {error}")
+        else:
+            expect(not sent.over_budget, "no error under strict")
+    elif key == "pairs_valid":
+        if "query" in given and budget > sent.n_fixed_tokens + given.get("budget_tokens", ROOM) - 1:
+            expect(bool(sent), "the selection is empty")
+    elif key == "include_turns":
+        heads = [message for message in given["messages"] if role_of(message) == "user"]
+        for turn in wanted if not sent.over_budget else ():
+            text = text_of(heads[turn])
+            expect(any(role_of(m) == "user" and text_of(m) in text for m in sent), f"turn {turn} is missing in {sent}")
+    elif key in ("contains", "not_contains"):
+        whole = json.dumps(list(sent), ensure_ascii=False)
+        expect(all((part in whole) == (key == "contains") for part in wanted), f"{key} {wanted}: {whole}")
+    elif key not in ("total_le_budget", "raises"):  # the budget holds for every case: see check_sent
+        raise AssertionError(f"unknown check {key!r}")
+
+
 RUNNERS = {
+    "messages": run_messages,
     "select": run_select, "tokenize": run_tokenize, "count": run_count, "prune": run_prune, "prompt": run_prompt,
     "explain": run_explain, "constraints": run_constraints, "incremental": run_incremental,
     "determinism": run_determinism, "perf": run_perf, "env": run_env, "isolation": run_isolation,

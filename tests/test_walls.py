@@ -24,6 +24,7 @@ COMMAND_ONLY = {"__main__", "chat_file", "printable", "report_html"}  # what onl
 HEAVY = {"numpy", "scipy", "click", "rich", "jinja2", "markupsafe", "dataclasses", "typing", "re", "json",
          "enum", "sqlite3", "pyarrow"}
 MODULES = sorted(path.stem for path in PACKAGE.glob("*.py"))
+INNER = ["lexicon/__init__", *sorted(f"messages/{path.stem}" for path in PACKAGE.glob("messages/*.py"))]
 
 
 def is_type_checking(node: ast.AST) -> bool:
@@ -116,7 +117,7 @@ def test_every_kernel_is_looked_at() -> None:
 # --- what stays unloaded
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if m not in COMMAND_ONLY] + ["lexicon/__init__"])
+@pytest.mark.parametrize("module", [m for m in MODULES if m not in COMMAND_ONLY] + INNER)
 def test_nothing_heavy_is_imported_at_the_top(module: str) -> None:
     names = imports_of(PACKAGE / f"{module}.py", for_types=False, in_functions=False)
     assert not {name.split(".")[0] for name in names} & HEAVY
@@ -132,6 +133,8 @@ def test_import_loads_nothing_heavy() -> None:
 def test_import_loads_no_command_and_no_report() -> None:
     loaded = run_python("import sys, gatekeeper; print(*sorted(sys.modules))").split()
     assert not {"gatekeeper.cli", "gatekeeper.chat_file", "gatekeeper.report"} & set(loaded)
+    assert {name for name in loaded if name.startswith(("gatekeeper.messages", "gatekeeper.integrations"))} == {
+        "gatekeeper.messages"}
 
 
 def test_the_live_path_loads_neither_numpy_nor_scipy() -> None:
@@ -142,6 +145,8 @@ def test_the_live_path_loads_neither_numpy_nor_scipy() -> None:
         "gate.add_turn('What does EXPLAIN ANALYZE show?', 'It runs the query and shows the real times.')\n"
         "assert gate.select('惰性删除是什么') and 'EXPLAIN' in gate.build_prompt('EXPLAIN ANALYZE')\n"
         "assert gate.build_prompt('[go] on with \"it runs\"')\n"
+        "gate.add_messages([{'role': 'user', 'content': 'a lock'}, {'role': 'assistant', 'content': 'ok'}])\n"
+        "assert gate.select_messages('a lock') and gate.select_messages([{'role': 'user', 'content': 'a lock'}])\n"
         "print(*sorted(sys.modules))"
     ).split()
     assert not {name.split(".")[0] for name in loaded} & {"numpy", "scipy"}

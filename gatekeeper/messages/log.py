@@ -1,0 +1,218 @@
+"""The messages of one conversation as a gatekeeper knows them: which are known, which turn each belongs to."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from gatekeeper.messages.formats import SYSTEM, View, messages_of, read_all, read_message
+from gatekeeper.messages.turns import NOT_INDEXED, Turn, split_turns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from gatekeeper.gatekeeper import ContextGatekeeper
+
+    Text = tuple[str, str]
+
+
+class MessageLog:
+    """Messages and their turns. Not thread safe: the gatekeeper that owns it locks.
+
+    views: every message in order; turns: theirs; `update` puts those to choose from into the gatekeeper's index,
+    each under its `turn_id`. counts: tokens of texts, as far as they were counted.
+    """
+
+    def __init__(self, read: Callable[[Any], View] = read_message) -> None:
+        self.read = read
+        self.views: list[View] = []
+        self.turns: list[Turn] = []
+        self.counts: dict[str, int] = {}
+        self._of_turns: list[View] = []  # the views of all turns, in order
+        self._starts: list[int] = []  # for each turn, its first position in _of_turns
+        self._forgotten: set[object] = set()  # ids of messages that were forgotten
+
+    # --- what is known
+
+    def merged(self, messages: Any) -> list[View]:
+        """The views with those of other messages: one that is known and says the same changes nothing, one that
+
+        changed takes its place, a new one joins at the end. A message is known by its id; one without id by being the
+        very object. One that was forgotten stays out.
+        """
+        views = list(self.views)
+        places = {_key(view): place for place, view in enumerate(views)}
+        for view in read_all(messages_of(messages), self.read):
+            key = _key(view)
+            if key in self._forgotten:
+                continue
+            place = places.setdefault(key, len(views))
+            if place == len(views):
+                views.append(view)
+            elif views[place].fingerprint() != view.fingerprint():
+                views[place] = view
+        return views
+
+    def matched(self, messages: Sequence[Any]) -> list[View] | None:
+        """The views of a list, known ones taken over; None unless the list begins with every turn in the index.
+
+        Taken over by place, so that a list of new objects that say the same is known, too.
+        """
+        views: list[View] = []
+        known, n_known = self._of_turns, 0
+        for message in messages:
+            if n_known < len(known) and known[n_known].says(message, self.read):
+                views.append(known[n_known])
+                n_known += 1
+                continue
+            if n_known < len(known):
+                view = next(read_all([message], self.read, len(views)))
+                if view.role == SYSTEM:
+                    views.append(view)
+                    continue
+            break
+        if n_known < self._n_indexed_views():
+            return None
+        rest = list(read_all(messages[len(views) :], self.read, len(views)))
+        for view, message in zip(views, messages, strict=False):
+            view.renew(message)
+        return views + rest
+
+    def _n_indexed_views(self) -> int:
+        ends = [*self._starts[1:], len(self._of_turns)]
+        for turn, end in zip(reversed(self.turns), reversed(ends), strict=False):
+            if turn.turn_id != NOT_INDEXED:
+                return end
+        return 0
+
+    # --- growing and shrinking
+
+    def update(self, gate: ContextGatekeeper, views: list[View], *, hold_last: bool, durable: bool) -> None:
+        """Make these the messages. Only the turns from the first change on are indexed anew.
+
+        hold_last: the last turn is not to be chosen from, and so not in the index. durable: through the gatekeeper's
+        public doors, not beneath them for one selection.
+        """
+        of_turns = [view for view in views if view.role != SYSTEM]
+        common = min(_n_common(self._of_turns, of_turns), len(of_turns) - 1)
+        first = max(bisect_left(self._starts, common) - 1, 0)  # what is new may go on in the turn before
+        start = self._starts[first] if self._starts else 0
+        old, new = self.turns[first:], split_turns(of_turns[start:], self.read)
+        wanted = [turn for turn in (new[:-1] if hold_last else new) if turn.head]
+        while old and wanted and old[0].turn_id != NOT_INDEXED and _are_same(old[0].views, wanted[0].views):
+            wanted[0].turn_id = old[0].turn_id
+            old, wanted = old[1:], wanted[1:]
+        del self.turns[first:], self._starts[first:]
+        _reindex(gate, old, wanted, durable)
+        self.views, self._of_turns = views, of_turns
+        for turn in new:
+            self.turns.append(turn)
+            self._starts.append(start)
+            start += len(turn.views)
+
+    def state(self, gate: ContextGatekeeper) -> tuple[list[Any], ...]:
+        """What `restore` needs to undo an update beneath the gatekeeper's doors."""
+        return self.views, self._of_turns, list(self.turns), list(self._starts), list(gate._corpus.texts)
+
+    def restore(self, gate: ContextGatekeeper, state: tuple[list[Any], ...]) -> None:
+        """Undo the updates since: the messages, their turns and the index are as they were."""
+        self.views, self._of_turns, self.turns, self._starts, texts = state
+        corpus = gate._corpus
+        common = _n_common(corpus.texts, texts)
+        if common < max(len(texts), len(corpus.texts)):
+            corpus.truncate(common)
+            _append_texts(corpus.append, corpus.forget, texts[common:])
+
+    def forget_counts(self) -> None:
+        """Drop what was counted: another counter counts from now on."""
+        self.counts.clear()
+        for view in self.views:
+            view.cost = view.shown.cost = -1
+
+    def forget(self, turn_id: int) -> None:
+        """Drop the messages of a turn; their ids stay known, so that they do not come back."""
+        self._drop([turn for turn in self.turns if turn.turn_id == turn_id])
+
+    def truncate(self, n_turns: int) -> None:
+        """Drop the turns from n_turns on and all messages behind their first one."""
+        first = next((place for place, turn in enumerate(self.turns) if turn.turn_id >= n_turns), None)
+        if first is not None:
+            gone = self._of_turns[self._starts[first]]
+            del self.views[next(place for place, view in enumerate(self.views) if view is gone) :]
+            del self._of_turns[self._starts[first] :], self.turns[first:], self._starts[first:]
+            self.counts.clear()
+
+    def _drop(self, turns: list[Turn]) -> None:
+        for turn in turns:
+            place = self.turns.index(turn)
+            start, end = self._starts[place], self._starts[place] + len(turn.views)
+            gone = {id(view) for view in self._of_turns[start:end]}
+            self._forgotten.update(view.id for view in self._of_turns[start:end] if view.id is not None)
+            self.views = [view for view in self.views if id(view) not in gone]
+            del self._of_turns[start:end], self.turns[place], self._starts[place]
+            self._starts[place:] = [other - len(turn.views) for other in self._starts[place:]]
+            self.counts.clear()
+
+
+def workbench(gate: ContextGatekeeper) -> ContextGatekeeper:
+    """The gatekeeper itself, whose index may be changed and changed back; a copy once it has forgotten a turn.
+
+    A turn that is taken out and put back then finds other topics than when it came: they may begin in what is gone.
+    """
+    if None not in gate._corpus.texts:
+        return gate
+    from gatekeeper.gatekeeper import ContextGatekeeper
+
+    copied = ContextGatekeeper(gate.token_budget, settings=gate.settings, count_tokens=gate._count_tokens)
+    _append_texts(copied._corpus.append, copied._corpus.forget, gate._corpus.texts)
+    return copied
+
+
+def _key(view: View) -> object:
+    """What a message is known by."""
+    return view.id if view.id is not None else ("object", id(view.message))
+
+
+def _n_common(some: Sequence[object], others: Sequence[object]) -> int:
+    """How many of the first views are the same in both."""
+    n_both = min(len(some), len(others))
+    return next((place for place in range(n_both) if some[place] is not others[place]), n_both)
+
+
+def _are_same(some: Sequence[View], others: Sequence[View]) -> bool:
+    return len(some) == len(others) == _n_common(some, others)
+
+
+def _reindex(gate: ContextGatekeeper, old: list[Turn], wanted: list[Turn], durable: bool) -> None:
+    """Put turns in the place of old ones, from the first old one on; turns that came as texts keep their places."""
+    corpus = gate._corpus
+    truncate, append, forget = corpus.truncate, corpus.append, corpus.forget
+    if durable:
+        truncate, append, forget = gate.truncate, gate.add_turns, gate.forget
+    ids = {turn.turn_id for turn in old} - {NOT_INDEXED}
+    items: list[Turn | Text | None] = []
+    left = list(wanted)
+    if ids:
+        texts = corpus.texts[min(ids) :]
+        for turn_id, text in enumerate(texts, min(ids)):
+            if turn_id not in ids:
+                items.append(text)
+            elif left:
+                items.append(left.pop(0))
+        truncate(min(ids))
+    items += left
+    ids_given = _append_texts(append, forget, [item.texts() if isinstance(item, Turn) else item for item in items])
+    for item, turn_id in zip(items, ids_given, strict=True):
+        if isinstance(item, Turn):
+            item.turn_id = turn_id
+
+
+def _append_texts(append: Callable[[list[Text]], range], forget: Callable[[int], None],
+                  texts: list[Text | None]) -> range:
+    """Append turns, None for one that was forgotten; their ids."""
+    ids = append([text or ("", "") for text in texts]) if texts else range(0)
+    for turn_id, text in zip(ids, texts, strict=True):
+        if text is None:
+            forget(turn_id)
+    return ids
