@@ -35,3 +35,22 @@ def gate_of(history: Iterable[tuple[str, str]], budget: int = 4000, **arguments:
 def decision(gate: ContextGatekeeper, query: str) -> str:
     """All that a gatekeeper says of a query, as one text that can be compared."""
     return json.dumps([gate.select(query), gate.build_prompt(query), gate.explain(query)], sort_keys=True)
+
+
+def decided(gate: ContextGatekeeper, query: str) -> Any:
+    """All that a gatekeeper says of a query, with the texts of anchors for their ids."""
+    explained = gate.explain(query)
+    for anchor in explained["anchors"]:
+        del anchor["id"]
+    for step in explained["steps"]:
+        step["covered_ids"] = [gate.anchor_text(i) for i in step["covered_ids"]]
+    for candidate in explained["candidates"]:
+        candidate.pop("covers")
+        for term in candidate["terms"]:
+            term.pop("id", None)
+        candidate["hits"] = {
+            side: [(start, end, gate.anchor_text(i)) for start, end, i in hits]
+            for side, hits in candidate["hits"].items()}
+    chosen = [{**block, "covered_ids": [gate.anchor_text(i) for i in block["covered_ids"]]}
+              for block in gate.select(query)]
+    return explained, chosen, gate.build_prompt(query), dict(gate.constraints), len(gate)

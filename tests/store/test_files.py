@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conversations import decided
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import queries
-from test_gate import decided
 
 import gatekeeper
 from gatekeeper import ArgumentValueError, ChatFileError, ContextGatekeeper, SessionNotFoundError, Settings, TurnError

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conversations import decided
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import queries, sides
@@ -36,22 +37,6 @@ CALLS = ("add", "add", "add", "add", "forget", "truncate", "forbid", "open", "se
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "chat.db"
-
-
-def decided(gate: ContextGatekeeper, query: str) -> Any:
-    """All that a gatekeeper says of a query, with the texts of anchors for their ids."""
-    explained = gate.explain(query)
-    for anchor in explained["anchors"]:
-        del anchor["id"]
-    for step in explained["steps"]:
-        step["covered_ids"] = [gate.anchor_text(i) for i in step["covered_ids"]]
-    for candidate in explained["candidates"]:
-        candidate.pop("covers")
-        for term in candidate["terms"]:
-            term.pop("id", None)
-    chosen = [{**block, "covered_ids": [gate.anchor_text(i) for i in block["covered_ids"]]}
-              for block in gate.select(query)]
-    return explained, chosen, gate.build_prompt(query), dict(gate.constraints), len(gate)
 
 
 # --- what survives
