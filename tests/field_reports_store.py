@@ -201,7 +201,7 @@ def run_installs(given: dict[str, Any], check: Check) -> None:
             python = Path(folder) / name / "bin" / "python"
             call([sys.executable, "-m", "venv", str(python.parents[1])], folder)
             call([str(python), "-m", "pip", "install", "--quiet", "--only-binary", "numpy,scipy", *pins,
-                  f"{wheel}[cli]"], folder)  # fmt: skip
+                  f"{wheel}[cli,report]"], folder)  # fmt: skip
             printed = call([str(python), "-I", "-W", "error", str(ROOT / ".ci" / "smoke.py")], folder)
             expect("smoke passed" in printed, f"with the {name} numpy and scipy: {printed}")
 

@@ -9,7 +9,7 @@ from benchmarks.peers.clock import CPUS, Scale, Work, pin, race
 from benchmarks.peers.extraction import TESTS, forget_texts, twin
 from benchmarks.peers.results import Chart, Results
 from benchmarks.texts import SCRIPTS, Turn, conversations, queries
-from gatekeeper import ContextGatekeeper, select_many
+from gatekeeper import select_many
 from gatekeeper.tokens import estimate_tokens
 
 BUDGET = 4000
@@ -27,12 +27,13 @@ def batch(scale: Scale) -> Results:
 
 
 def _against_twin(results: Results, scale: Scale, script: str, pool: list[list[Turn]], asked: list[str]) -> None:
-    def ours(i: int) -> None:
-        gate = ContextGatekeeper(BUDGET)
-        gate.add_turns(pool[i % len(pool)])
-        gate.select(asked[i % len(asked)])
+    texts = [asked[i % len(asked)] for i in range(len(pool))]
 
-    works = {"gatekeeper": Work(ours, repeat=len(pool))}
+    def ours(_: int) -> None:
+        for _result in select_many(pool, texts, token_budget=BUDGET):
+            pass
+
+    works = {"gatekeeper": Work(ours)}
     has_twin = (TESTS / "reference.py").exists()
     if has_twin and script == "mixed":
         conversation_twin = twin("reference").Conversation
@@ -43,6 +44,7 @@ def _against_twin(results: Results, scale: Scale, script: str, pool: list[list[T
 
         works["Python twin"] = Work(theirs, repeat=1)
     taken = race(works, scale)
+    taken["gatekeeper"] /= len(pool)
     work = f"index 100 turns and select once, {script}"
     if script == "mixed":
         results.versus(work, taken["gatekeeper"], "Python twin", taken.get("Python twin"), 50)
