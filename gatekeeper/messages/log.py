@@ -103,8 +103,13 @@ class MessageLog:
         while old and wanted and old[0].turn_id != NOT_INDEXED and _are_same(old[0].views, wanted[0].views):
             wanted[0].turn_id = old[0].turn_id
             old, wanted = old[1:], wanted[1:]
+        before = self.state(gate)
         del self.turns[first:], self._starts[first:]
-        _reindex(gate, old, wanted, durable)
+        try:
+            _reindex(gate, old, wanted, durable)
+        except BaseException:
+            self.restore(gate, before)
+            raise
         self.views, self._of_turns = views, of_turns
         for turn in new:
             self.turns.append(turn)
