@@ -32,6 +32,7 @@ class MessageLog:
         self._of_turns: list[View] = []  # the views of all turns, in order
         self._starts: list[int] = []  # for each turn, its first position in _of_turns
         self._forgotten: set[object] = set()  # ids of messages that were forgotten
+        self._keys: set[object] | None = None  # of all views and what was forgotten, once they are needed
 
     # --- what is known
 
@@ -88,6 +89,23 @@ class MessageLog:
 
     # --- growing and shrinking
 
+    def add(self, gate: ContextGatekeeper, messages: Any) -> None:
+        """Add messages for good. New ones at the end cost what is new, however long the conversation is."""
+        messages = messages_of(messages)
+        listed = list(read_all(messages, self.read))
+        if self._keys is None:
+            self._keys = {_key(view) for view in self.views} | self._forgotten
+        keys = {_key(view) for view in listed}
+        if len(keys) < len(listed) or not keys.isdisjoint(self._keys):
+            self.update(gate, self.merged(messages), hold_last=False, durable=True)
+            return
+        of_turns = [view for view in listed if view.role != SYSTEM]
+        first = max(len(self.turns) - 1, 0)  # what is new may go on in the last turn
+        start = self._starts[first] if self._starts else 0
+        self._tell(gate, first, start, self._of_turns[start:] + of_turns, hold_last=False, durable=True)
+        self.views += listed
+        self._keys |= keys
+
     def update(self, gate: ContextGatekeeper, views: list[View], *, hold_last: bool, durable: bool) -> None:
         """Make these the messages. Only the turns from the first change on are indexed anew.
 
@@ -98,31 +116,41 @@ class MessageLog:
         common = min(_n_common(self._of_turns, of_turns), len(of_turns) - 1)
         first = max(bisect_left(self._starts, common) - 1, 0)  # what is new may go on in the turn before
         start = self._starts[first] if self._starts else 0
-        old, new = self.turns[first:], split_turns(of_turns[start:], self.read)
+        self._of_turns = list(self._of_turns)  # `state` may hold it
+        self._tell(gate, first, start, of_turns[start:], hold_last=hold_last, durable=durable)
+        self.views, self._keys = views, None
+
+    def _tell(self, gate: ContextGatekeeper, first: int, start: int, of_turns: list[View], *, hold_last: bool,
+              durable: bool) -> None:
+        """Make these the views of the turns from `first` on, which begin at `start`. All is as before if it fails."""
+        old, new = self.turns[first:], split_turns(of_turns, self.read)
+        before = old, self._starts[first:]
         wanted = [turn for turn in (new[:-1] if hold_last else new) if turn.head]
         while old and wanted and old[0].turn_id != NOT_INDEXED and _are_same(old[0].views, wanted[0].views):
             wanted[0].turn_id = old[0].turn_id
             old, wanted = old[1:], wanted[1:]
         del self.turns[first:], self._starts[first:]
-        _reindex(gate, old, wanted, durable)
-        self.views, self._of_turns = views, of_turns
+        try:
+            _reindex(gate, old, wanted, durable)
+        except BaseException:
+            self.turns += before[0]
+            self._starts += before[1]
+            raise
+        self._of_turns[start:] = of_turns
         for turn in new:
             self.turns.append(turn)
             self._starts.append(start)
             start += len(turn.views)
 
-    def state(self, gate: ContextGatekeeper) -> tuple[list[Any], ...]:
+    def state(self, gate: ContextGatekeeper) -> tuple[Any, ...]:
         """What `restore` needs to undo an update beneath the gatekeeper's doors."""
-        return self.views, self._of_turns, list(self.turns), list(self._starts), list(gate._corpus.texts)
+        return (self.views, self._of_turns, self._keys, list(self.turns), list(self._starts),
+                list(gate._corpus.texts))  # fmt: skip
 
-    def restore(self, gate: ContextGatekeeper, state: tuple[list[Any], ...]) -> None:
+    def restore(self, gate: ContextGatekeeper, state: tuple[Any, ...]) -> None:
         """Undo the updates since: the messages, their turns and the index are as they were."""
-        self.views, self._of_turns, self.turns, self._starts, texts = state
-        corpus = gate._corpus
-        common = _n_common(corpus.texts, texts)
-        if common < max(len(texts), len(corpus.texts)):
-            corpus.truncate(common)
-            _append_texts(corpus.append, corpus.forget, texts[common:])
+        self.views, self._of_turns, self._keys, self.turns, self._starts, texts = state
+        _restore_texts(gate, _n_common(gate._corpus.texts, texts), texts)
 
     def forget_counts(self) -> None:
         """Drop what was counted: another counter counts from now on."""
@@ -138,6 +166,7 @@ class MessageLog:
         """Drop the turns from n_turns on and all messages behind their first one."""
         first = next((place for place, turn in enumerate(self.turns) if turn.turn_id >= n_turns), None)
         if first is not None:
+            self._keys = None
             gone = self._of_turns[self._starts[first]]
             del self.views[next(place for place, view in enumerate(self.views) if view is gone) :]
             del self._of_turns[self._starts[first] :], self.turns[first:], self._starts[first:]
@@ -153,6 +182,7 @@ class MessageLog:
             del self._of_turns[start:end], self.turns[place], self._starts[place]
             self._starts[place:] = [other - len(turn.views) for other in self._starts[place:]]
             self.counts.clear()
+            self._keys = None
 
 
 def workbench(gate: ContextGatekeeper) -> ContextGatekeeper:
@@ -191,21 +221,39 @@ def _reindex(gate: ContextGatekeeper, old: list[Turn], wanted: list[Turn], durab
     if durable:
         truncate, append, forget = gate.truncate, gate.add_turns, gate.forget
     ids = {turn.turn_id for turn in old} - {NOT_INDEXED}
+    first = min(ids, default=len(corpus.texts))
+    texts = corpus.texts[first:]
     items: list[Turn | Text | None] = []
     left = list(wanted)
-    if ids:
-        texts = corpus.texts[min(ids) :]
-        for turn_id, text in enumerate(texts, min(ids)):
-            if turn_id not in ids:
-                items.append(text)
-            elif left:
-                items.append(left.pop(0))
-        truncate(min(ids))
+    for turn_id, text in enumerate(texts, first):
+        if turn_id not in ids:
+            items.append(text)
+        elif left:
+            items.append(left.pop(0))
     items += left
-    ids_given = _append_texts(append, forget, [item.texts() if isinstance(item, Turn) else item for item in items])
-    for item, turn_id in zip(items, ids_given, strict=True):
+    counts, gate._counts = gate._counts, {}
+    try:
+        if texts:
+            truncate(first)
+        given = _append_texts(append, forget, [item.texts() if isinstance(item, Turn) else item for item in items])
+    except BaseException:
+        gate._counts = counts
+        _restore_texts(gate, first, corpus.texts[:first] + texts)
+        raise
+    gone = {view for turn in old for view in turn.views} - {view for turn in wanted for view in turn.views}
+    if not (durable and gone):
+        gate._counts = counts  # a turn that has only grown need not be counted anew
+    for item, turn_id in zip(items, given, strict=True):
         if isinstance(item, Turn):
             item.turn_id = turn_id
+
+
+def _restore_texts(gate: ContextGatekeeper, first: int, texts: list[Text | None]) -> None:
+    """Make these the turns of the index again, which differ from `first` on."""
+    corpus = gate._corpus
+    if first < max(len(texts), len(corpus.texts)):
+        corpus.truncate(first)
+        _append_texts(corpus.append, corpus.forget, texts[first:])
 
 
 def _append_texts(append: Callable[[list[Text]], range], forget: Callable[[int], None],

@@ -62,8 +62,7 @@ class Request:
 
 def add_messages(gate: ContextGatekeeper, messages: Any) -> None:
     """Behind `ContextGatekeeper.add_messages`; its lock is held."""
-    log = log_of(gate)
-    log.update(gate, log.merged(messages), hold_last=False, durable=True)
+    log_of(gate).add(gate, messages)
 
 
 def log_of(gate: ContextGatekeeper) -> MessageLog:

@@ -252,6 +252,24 @@ def test_a_counter_that_fails_leaves_the_gatekeeper_as_it_was() -> None:
     assert decision(gate, "redis") == before
 
 
+@pytest.mark.parametrize("messages", [
+    [{"role": "user", "content": "boom " * 40}], [{"role": "assistant", "content": "boom " * 40, "id": "a1"}],
+])  # fmt: skip
+def test_a_counter_that_fails_while_adding_leaves_it_too(messages: Any) -> None:
+    def count(text: str) -> int:
+        if "boom" in text:
+            raise RuntimeError(text)
+        return 1
+
+    gate = gate_with(HISTORY, 400, count_tokens=count)
+    before = decision(gate, "redis"), gate.select_messages("redis")
+    with pytest.raises(RuntimeError):
+        gate.add_messages(messages)
+    assert (decision(gate, "redis"), gate.select_messages("redis")) == before
+    gate.add_messages([{"role": "user", "content": "redis again"}])
+    assert turns_of(gate)[2] == ("redis again", "")
+
+
 def test_a_run_of_tools_too_long_for_the_budget_is_cut_to_its_best() -> None:
     steps: list[Any] = [[Call(f"k{i}", "{}", f"step {i}")] for i in range(6)]
     messages = openai(Chat(None, [("start", [*steps, "finished step five"])]))
