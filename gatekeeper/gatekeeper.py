@@ -87,11 +87,9 @@ class ContextGatekeeper:
     def _append(self, turns: list[tuple[str, str]]) -> range:
         """Count first: a counter that fails leaves the conversation as it was."""
         with self._lock:
-            over_budget = [self._tokens_over_budget(*turn) for turn in turns]
+            over_budget = self._over_budget(turns)
             turn_ids = self._corpus.append(turns)
-            for turn_id, n_tokens in zip(turn_ids, over_budget, strict=True):
-                if n_tokens:
-                    _warn("turn %d has %d tokens, the budget is %d: it is kept", turn_id, n_tokens, self.token_budget)
+        self._warn_of(turn_ids, over_budget)
         return turn_ids
 
     def forget(self, turn_id: int) -> None:
@@ -272,12 +270,16 @@ class ContextGatekeeper:
             raise ArgumentValueError(f"count_tokens must return a whole number from 0 up, got {n_tokens!r:.80}")
         return n_tokens
 
-    def _tokens_over_budget(self, user_text: str, assistant_text: str) -> int:
-        """The tokens of a turn that alone exceeds the budget, 0 for one that does not."""
-        if MAX_TOKENS_PER_CHARACTER * (len(user_text) + len(assistant_text)) <= self.token_budget:
-            return 0
-        n_tokens = self._count(user_text) + self._count(assistant_text)
-        return n_tokens if n_tokens > self.token_budget else 0
+    def _over_budget(self, turns: list[tuple[str, str]]) -> list[tuple[int, int]]:
+        """(position, tokens) of the turns that alone exceed the budget."""
+        most = self.token_budget // MAX_TOKENS_PER_CHARACTER  # characters that fit under any counter
+        counted = [(i, self._count(user) + self._count(assistant))
+                   for i, (user, assistant) in enumerate(turns) if len(user) + len(assistant) > most]
+        return [(i, n_tokens) for i, n_tokens in counted if n_tokens > self.token_budget]
+
+    def _warn_of(self, turn_ids: range, over_budget: list[tuple[int, int]]) -> None:
+        for i, n_tokens in over_budget:
+            _warn("turn %d has %d tokens, the budget is %d: it is kept", turn_ids[i], n_tokens, self.token_budget)
 
     # --- reading
 

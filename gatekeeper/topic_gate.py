@@ -25,6 +25,7 @@ DEICTIC_PATTERNS = (
 )  # fmt: skip
 
 LONGEST_DEICTIC = 32  # characters; no pattern looks further
+FIRST_CHARACTERS = frozenset("这那它继然还ticgkawhs위그이계そこ続で")  # of all patterns
 
 
 class _Deictic:
@@ -39,6 +40,8 @@ class _Deictic:
 
             self.expression = re.compile("|".join(DEICTIC_PATTERNS))
         head = text.lstrip()[:LONGEST_DEICTIC]
+        if fold(head[:1]) not in FIRST_CHARACTERS:  # most messages
+            return False
         folded = fold(head)
         if folded.startswith("it") and head[:2].isupper():  # the department, not the pronoun
             return False

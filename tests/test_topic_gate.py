@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import reference
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import queries, turns
 
 from gatekeeper import ContextGatekeeper, GateDecision, Settings, gate_topic
-from gatekeeper.topic_gate import is_deictic, topic_masses
+from gatekeeper.topic_gate import DEICTIC_PATTERNS, FIRST_CHARACTERS, is_deictic, topic_masses
 
 REDIS = [("redis ttl", "the ttl of redis"), ("redis eviction lru", "lru")]
 TWO_TOPICS = [*REDIS, ("git rebase branch", "git"), ("git rebase conflict", "")]
@@ -50,6 +52,24 @@ def test_the_gate_says_of_a_query_what_its_branch_says(query: str, history, expe
     decision = gate.explain(query)["gate"]
     where = "above" if decision["overlap"] > 0.45 else "below" if decision["overlap"] < 0.2 else "between"
     assert (decision["action"], decision["deictic"], where) == expected
+
+
+DEICTICS = (
+    "这个", "那个", "它", "这", "那", "继续", "然后呢", "还有呢",
+    "this", "that", "these", "those", "they", "them", "it", "its",
+    "continue", "go on", "keep going", "carry on", "and then", "then what", "what about", "how about", "what else",
+    "same here", "same for", "위 내용", "위 글", "위 질문", "위 방법",
+    "그거", "그것", "그럼", "그러면", "그리고", "이거", "이것", "계속",
+    "それ", "これ", "その", "この", "続け", "では",
+)  # fmt: skip
+
+
+def test_every_deictic_is_seen_by_its_first_character() -> None:
+    assert all(is_deictic(text) and is_deictic(f"　{text.upper()} x") for text in DEICTICS if text not in ("it", "its"))
+    assert is_deictic("it")
+    assert is_deictic("Its")
+    assert frozenset(text[0] for text in DEICTICS) == FIRST_CHARACTERS
+    assert all(any(re.match(pattern, text) for text in DEICTICS) for pattern in DEICTIC_PATTERNS)
 
 
 @given(turns, queries, st.sampled_from([1, 2, 3, 8]), st.data())

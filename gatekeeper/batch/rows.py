@@ -28,8 +28,8 @@ class Chosen(NamedTuple):
 class _Gatekeeper(ContextGatekeeper):
     """Without a warning for each turn that alone exceeds the budget: a batch has millions of turns."""
 
-    def _tokens_over_budget(self, user_text: str, assistant_text: str) -> int:
-        return 0
+    def _over_budget(self, turns: list[tuple[str, str]]) -> list[tuple[int, int]]:
+        return []
 
 
 class Chooser:

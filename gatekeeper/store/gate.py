@@ -15,7 +15,7 @@ from gatekeeper.errors import (
     TurnError,
     require_whole_number,
 )
-from gatekeeper.gatekeeper import ContextGatekeeper, _warn
+from gatekeeper.gatekeeper import ContextGatekeeper
 from gatekeeper.settings import Settings
 from gatekeeper.store.database import Database, create
 from gatekeeper.store.session import Session, load_constraints, new_row, settings_of
@@ -198,11 +198,9 @@ class SessionGatekeeper(ContextGatekeeper):
 
     def _append(self, turns: list[tuple[str, str]]) -> range:
         """To the file; the index takes it from there."""
-        over_budget = [self._tokens_over_budget(*turn) for turn in turns]
+        over_budget = self._over_budget(turns)
         turn_ids = self.session.append(turns)
-        for turn_id, n_tokens in zip(turn_ids, over_budget, strict=True):
-            if n_tokens:
-                _warn("turn %d has %d tokens, the budget is %d: it is kept", turn_id, n_tokens, self.token_budget)
+        self._warn_of(turn_ids, over_budget)
         return turn_ids
 
     def forget(self, turn_id: int) -> None:
