@@ -20,6 +20,7 @@ from gatekeeper.errors import (
     ChatFileError,
     ConversationError,
     GatekeeperError,
+    LibraryError,
     SettingsError,
     TurnError,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "ConversationError",
     "GateDecision",
     "GatekeeperError",
+    "LibraryError",
     "Settings",
     "SettingsError",
     "TurnError",

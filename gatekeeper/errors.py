@@ -7,7 +7,8 @@ GatekeeperError
 │   └── SettingsError                 a setting out of range
 ├── TurnError           (IndexError)  no such turn
 ├── ConversationError                 one conversation of many failed; it has the index and the cause
-└── ChatFileError       (ValueError)  a chat file that cannot be read
+├── ChatFileError       (ValueError)  a chat file that cannot be read
+└── LibraryError                      a template library that cannot be written
 """
 
 from __future__ import annotations
@@ -49,6 +50,10 @@ class ConversationError(GatekeeperError):
 
 class ChatFileError(GatekeeperError, ValueError):
     """A chat file cannot be read; the message names the file, the line and what was expected."""
+
+
+class LibraryError(GatekeeperError):
+    """A template library cannot be written, or a place in it may not be used; the message says why."""
 
 
 def require_text(name: str, value: object) -> None:

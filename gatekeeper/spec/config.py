@@ -1,0 +1,112 @@
+"""Where a project's library lies, and the settings that hold for it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from gatekeeper.errors import LibraryError
+from gatekeeper.spec.project import Project, find_project
+from gatekeeper.spec.settings import SpecSettings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+WORKSPACE_FOLDER = os.path.join(".gatekeeper", "spec")
+SETTINGS_FILE = "settings.json"
+MAX_SETTINGS_BYTES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The library of one working folder. root: its folder, which may not exist yet; warnings: to be announced."""
+
+    project: Project
+    root: str
+    settings: SpecSettings
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def in_workspace(self) -> bool:
+        """Whether the library lies in the project itself, so that all of it belongs to the project."""
+        return bool(self.project.home) and self.root in _workspaces(self.project)
+
+
+def read_config(cwd: str, *, settings: SpecSettings | None = None,
+                environment: Mapping[str, str] = os.environ) -> Config:
+    """The configuration of a working folder. settings given: they hold, and no file is read.
+
+    Otherwise settings.json of the user's folder holds, and over it that of the workspace, which may not name another
+    folder: a checkout must not decide where on the disk is written.
+    """
+    project = find_project(cwd)
+    home = os.path.join(home_folder(environment), "spec")
+    warnings: tuple[str, ...] = ()
+    if settings is None:
+        settings, warnings = _read_settings(project, home)
+    return Config(project, _root_of(project, settings, home), settings, warnings)
+
+
+def home_folder(environment: Mapping[str, str] = os.environ) -> str:
+    """The user's folder: $GATEKEEPER_HOME, else ~/.gatekeeper. Raises LibraryError for a relative one."""
+    home = environment.get("GATEKEEPER_HOME", "")
+    if not home:
+        return os.path.join(os.path.expanduser("~"), ".gatekeeper")
+    if not os.path.isabs(home):
+        raise LibraryError(f"GATEKEEPER_HOME must be an absolute path, got {home!r:.80}")
+    return home
+
+
+def _root_of(project: Project, settings: SpecSettings, home: str) -> str:
+    if settings.storage_home:
+        if not os.path.isabs(settings.storage_home):
+            raise LibraryError(f"storage_home must be an absolute path, got {settings.storage_home!r:.80}")
+        return settings.storage_home
+    if settings.storage_root == "home" or not project.home:
+        return home
+    own, main = _workspaces(project)
+    return own if os.path.isdir(own) else main
+
+
+def _workspaces(project: Project) -> tuple[str, str]:
+    """The library of a checkout, and that of the main one, which differs in a linked worktree."""
+    return os.path.join(project.top, WORKSPACE_FOLDER), os.path.join(project.home, WORKSPACE_FOLDER)
+
+
+def _read_settings(project: Project, home: str) -> tuple[SpecSettings, tuple[str, ...]]:
+    warnings: list[str] = []
+    values: dict[str, object] = {}
+    workspaces = dict.fromkeys(_workspaces(project)[::-1]) if project.home else {}
+    for folder in [home, *workspaces]:
+        path = os.path.join(folder, SETTINGS_FILE)
+        found = _read_json(path, warnings)
+        if folder != home:
+            for key in ("storage_home", "storageHome"):
+                if found.pop(key, None):
+                    warnings.append(f"{path}: storage_home is not taken from a workspace; set it in {home}")
+        values.update(found)
+    settings, announced = SpecSettings.read(values)
+    return settings, (*warnings, *announced)
+
+
+def _read_json(path: str, warnings: list[str]) -> dict[str, object]:
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            text = file.read(MAX_SETTINGS_BYTES)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        warnings.append(f"{path} is not used: {error}")
+        return {}
+    from json import loads
+
+    try:
+        values = loads(text)
+    except (ValueError, RecursionError) as error:
+        warnings.append(f"{path} is not used: {error}")
+        return {}
+    if not isinstance(values, dict):
+        warnings.append(f"{path} is not used: expected a JSON object")
+        return {}
+    return values
