@@ -18,6 +18,7 @@ NONE = "none"  # no coding request: nothing to inject, nothing to ask
 FAST = "fast"
 GAP = "gap"
 UNACTIONABLE = "unactionable"
+ASKED = "asked"  # the user wishes to be asked first
 DEFAULTS = "defaults"
 L3 = "l3"
 CHAT = "chat"
@@ -167,13 +168,11 @@ class Inferred:
 class Gap:
     """What is missing of a thing to add or to remove.
 
-    key: button, column, route, dialog, ...; deleting: the question is which one; asks: what to ask for, in the
-    language of the text; words: the user's own words for the thing.
+    key: button, column, route, dialog, ...; deleting: the question is which one; words: the user's own words for it.
     """
 
     key: str
     deleting: bool = False
-    asks: tuple[str, ...] = ()
     words: str = ""
 
 
