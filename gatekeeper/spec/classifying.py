@@ -128,13 +128,13 @@ def _is_directly_negated(request: Request, token: Token) -> bool:
 
 def _is_self_contained(request: Request) -> bool:
     """A new page or component, and something to follow."""
-    if not request.has("reference") or not request.has("page-noun"):
+    if not request.has("reference") or not request.has("page-noun", "page"):
         return False
     if not any(not request.is_negated(token) for token in request.with_tag("reference")):
         return False
     window = 40 if request.is_english else 12
     return any(verb.clause == noun.clause and 0 <= noun.start - verb.end <= window
-               for noun in request.with_tag("page-noun") for verb in request.with_tag("create"))
+               for noun in request.with_tag("page-noun", "page") for verb in request.with_tag("create"))
 
 
 def is_chat(request: Request) -> bool:

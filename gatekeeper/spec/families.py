@@ -131,6 +131,8 @@ def _button_attribute(request: Request) -> Found | None:
 
 def _column(request: Request) -> Found | None:
     changed = _changed(request, "column")
+    if changed is None and any(token.word == "列宽" for token in request.with_tag("add", "column")) and request.has("add"):
+        return Found("column", ATTRIBUTE)  # 加列宽: wider, not one more
     return changed or _container(request, "column", "column")
 
 

@@ -14,7 +14,7 @@ _COMPONENTS = tuple((name, re.compile(pattern, re.ASCII | re.IGNORECASE)) for na
     ("radio", r"单选|(?<![\w-])radio(?![\w-])"),
     ("checkbox", r"多选|复选|勾选|(?<![\w-])check-?box(?:es)?(?![\w-])"),
     ("date", r"日期|时间选择|(?<![\w-])(?:date|date-?picker|date picker|datetime)(?![\w-])"),
-    ("number", r"数字|数值|计数器|(?<![\w-])(?:number (?:input|field)|input-number|numeric)(?![\w-])"),
+    ("number", r"数字|数值|计数器|(?<![\w-])(?:number input|input-number|numeric)(?![\w-])"),
     ("textarea", r"多行文本|文本域|(?<![\w-])text-?area(?![\w-])"),
     ("input", r"输入框|文本框|(?<![\w-])(?:input|text ?box)(?![\w-])"),
 ))  # fmt: skip
@@ -56,10 +56,10 @@ def _field(request: Request) -> str | None:
         if "crud-noun" not in noun.tags:
             continue
         before = tokens[i - 1] if i else None
-        if before and _is_identifier(before, request) and _is_next(request, before, noun):
+        if before and _is_identifier(before, request) and not _is_compound(request, i - 1) and _is_next(request, before, noun):
             return before.word
         j = i + 1
-        while j < len(tokens) and tokens[j].tags & _NAMING and _is_next(request, tokens[j - 1], tokens[j]):
+        while j < len(tokens) and _names(tokens[j], request) and _is_next(request, tokens[j - 1], tokens[j]):
             j += 1
         if j < len(tokens) and _is_identifier(tokens[j], request) and _is_next(request, tokens[j - 1], tokens[j]):
             return tokens[j].word
@@ -67,6 +67,17 @@ def _field(request: Request) -> str | None:
 
 
 _NAMING = frozenset({"behaviour", "crud-noun"})
+
+
+def _names(token: Token, request: Request) -> bool:
+    """Whether a name may follow: 字段名为, a field called."""
+    return bool(token.tags & _NAMING) and (not request.is_english or token.word.lower() in ("called", "named", "labeled"))
+
+
+def _is_compound(request: Request, i: int) -> bool:
+    """Whether an English word is the last of several: no identifier in "phone number field"."""
+    return (request.is_english and i > 0 and _is_identifier(request.tokens[i - 1], request)
+            and _is_next(request, request.tokens[i - 1], request.tokens[i]))
 
 
 def _is_next(request: Request, left: Token, right: Token) -> bool:

@@ -132,6 +132,19 @@ def _lexer(words: WordList) -> _Lexer:
                                      for first, found in by_first.items()})
 
 
+_DDL = frozenset({"ddl", "ddl-column"})
+
+
+def _is_ui(low: str, start: int, place: int, word: str, by_first: dict[str, tuple[str, ...]]) -> bool:
+    """Whether a word of tables speaks of a screen: its last character begins another word (加列宽, 新增表单), or the
+    clause that starts at `start` names a screen before it (表格加列)."""
+    last = place + len(word) - 1
+    if any(len(other) > 1 and low.startswith(other, last) for other in by_first.get(low[last], ())):
+        return True
+    before = low[start:place]
+    return word[-1] == "列" and ("表格" in before or "列表" in before or "页" in before)
+
+
 _LATIN: frozenset[str] = frozenset({"latin"})
 
 
@@ -154,7 +167,7 @@ def _cut(text: str, lexer: _Lexer) -> tuple[list[Token], list[tuple[int, int]]]:
             start = i
             continue
         for word in by_first.get(character, ()):
-            if low.startswith(word, i):
+            if low.startswith(word, i) and not (tags_of[word] & _DDL and _is_ui(low, start, i, word, by_first)):
                 tokens.append(Token(i, i + len(word), word, tags_of[word], len(bounds)))
                 i += len(word)
                 break

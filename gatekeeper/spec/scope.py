@@ -36,13 +36,25 @@ def has_broad_word(request: Request) -> bool:
         i = request.tokens.index(token)
         following = request.tokens[i + 1] if i + 1 < len(request.tokens) else None
         before = request.tokens[i - 1] if i else None
-        if "feature-follows" in token.tags and following and following.start == token.end and (
-                following.tags & {"purpose", "remove", "change"}):
+        if "feature-follows" in token.tags and following and _is_feature(request, i + 1):
             continue
         if _is_label(token, before, following):
             continue
         return True
     return False
+
+
+def _is_feature(request: Request, i: int) -> bool:
+    """改一下批量删除按钮的文案: a purpose and a thing follow, and another verb says what to do."""
+    purpose = request.tokens[i]
+    thing = request.tokens[i + 1] if i + 1 < len(request.tokens) else None
+    if "purpose" not in purpose.tags or purpose.start != request.tokens[i - 1].end or thing is None:
+        return False
+    is_thing = thing.start == purpose.end and thing.tags & {"button", "route", "column", "dialog", "api", "adjective"}
+    return bool(is_thing) and any(token is not purpose and token.tags & _VERBS for token in request.tokens)
+
+
+_VERBS = frozenset({"add", "remove", "change", "become", "rename-verb", "adjust"})
 
 
 def _is_label(token: Token, before: Token | None, following: Token | None) -> bool:
@@ -136,6 +148,8 @@ def _reaches_system(request: Request, verb: Token, arrow: Token) -> bool:
     for token in request.tokens:
         if arrow.end <= token.start < end and (_is_technology(token) or token.tags & {"system-noun"}):
             return True
+    if request.hidden[arrow.end:end].rstrip(" 里中了吧").endswith(("表", "库")) and "migrate" in verb.tags:
+        return True
     has_technology = any(_is_technology(token) or "version-word" in token.tags for token in request.tokens
                          if token.clause == verb.clause)
     version = _VERSION.search(request.hidden, arrow.end, end)
@@ -145,6 +159,8 @@ def _reaches_system(request: Request, verb: Token, arrow: Token) -> bool:
 
 def _is_ddl(request: Request) -> bool:
     if _plain(request, "ddl", "ddl-column"):
+        return True
+    if any(_is_near(request, noun, "change", "add", "remove") for noun in _plain(request, "ddl-noun")):
         return True
     return any(_opens_table(request, verb) for verb in _plain(request, "ddl-verb"))
 
@@ -192,6 +208,6 @@ def _is_cross_cutting(request: Request) -> bool:
 
 
 _SCOPE_TAGS = ("architecture", "architecture-noun", "rebuild", "rebuild-whole", "split", "migrate", "migrate-whole",
-               "upgrade", "ddl", "ddl-column", "cross")
+               "upgrade", "ddl", "ddl-column", "ddl-noun", "cross")
 _RULES = (("architecture", _is_architecture), ("refactor", _is_refactor), ("migration", _is_migration),
           ("ddl", _is_ddl), ("cross-cutting", _is_cross_cutting))

@@ -169,10 +169,13 @@ def _phrase_start(request: Request, least: int, start: int) -> int:
     for token in request.tokens:
         if token.end <= start and token.end > edge and token.tags & _EDGES:
             edge = token.end
+        elif token.start < edge < token.end:
+            edge = token.start
     return edge
 
 
-_EDGES = frozenset({"add", "remove", "change", "create", "quantity", "courtesy", "edit", "negation"})
+_EDGES = frozenset({"add", "remove", "change", "create", "quantity", "courtesy", "edit", "negation", "connective",
+                    "broad", "reference", "ask", "click"})
 
 
 def _named_field(request: Request) -> str | None:
