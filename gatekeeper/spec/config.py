@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gatekeeper.errors import LibraryError
 from gatekeeper.spec.project import Project, find_project
@@ -13,13 +13,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gatekeeper.spec.lexicon import WordList
+
 WORKSPACE_FOLDER = os.path.join(".gatekeeper", "spec")
 SETTINGS_FILE = "settings.json"
 MAX_SETTINGS_BYTES = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """The library of one working folder. root: its folder, which may not exist yet; warnings: to be announced."""
 
     project: Project
@@ -31,6 +32,25 @@ class Config:
     def in_workspace(self) -> bool:
         """Whether the library lies in the project itself, so that all of it belongs to the project."""
         return bool(self.project.home) and self.root in _workspaces(self.project)
+
+    def words(self, name: str) -> WordList | None:
+        """One word list with those that the project adds in `words/<name>.txt`; None when it adds none.
+
+        Raises ValueError for a file that is no such list.
+        """
+        try:
+            with open(os.path.join(self.root, "words", f"{name}.txt"), encoding="utf-8-sig") as file:
+                text = file.read(MAX_SETTINGS_BYTES)
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"words/{name}.txt: {error}") from None
+        from gatekeeper.spec.lexicon import read_sections, word_list
+
+        try:
+            return word_list(name).with_words(read_sections(text, f"words/{name}.txt"))
+        except ValueError as error:
+            raise ValueError(f"words/{name}.txt: {str(error).removeprefix(f'words/{name}.txt, ')}") from None
 
 
 def read_config(cwd: str, *, settings: SpecSettings | None = None,

@@ -58,7 +58,7 @@ def render_template(template: Template, *, hits: int = 0, last_used: str = "") -
     lines = ["---"]
     lines += _scalar_lines({"id": template.id, "name": template.name, "category": template.category,
                             "scope": template.scope, "tags": list(template.tags),
-                            "fingerprint": fingerprint_lines(template.fingerprint), "fp_version": template.fp_version,
+                            "fingerprint": template.fingerprint.lines(), "fp_version": template.fp_version,
                             "repo": template.repo})  # fmt: skip
     if hits or last_used:
         lines += _scalar_lines({"hitCount": hits, "lastUsed": last_used})
@@ -133,22 +133,15 @@ def read_profile(text: str) -> Profile:
 # --- fingerprints
 
 
-def fingerprint_lines(fingerprint: Fingerprint) -> list[str]:
-    """The stored form: `token|weight`, and `token|weight|path` for a token of a path."""
-    return [f"{token}|{weight:g}" + ("|path" if token in fingerprint.paths else "")
-            for token, weight in fingerprint.weights.items()]  # fmt: skip
-
-
 def read_fingerprint(lines: Iterable[str]) -> tuple[Fingerprint, int]:
-    """A stored fingerprint and how many of its entries are broken. A token may hold the separator."""
+    """A stored fingerprint, `token|weight` each, and how many entries are broken. A token may hold the separator.
+
+    Which tokens are paths is not stored: only those of a query matter.
+    """
     weights: dict[str, float] = {}
-    paths: list[str] = []
     n_broken = 0
     for line in lines:
         token, _, weight = line.rpartition("|")
-        is_path = weight == "path" and "|" in token
-        if is_path:
-            token, _, weight = token.rpartition("|")
         try:
             value = float(weight)
         except ValueError:
@@ -157,9 +150,7 @@ def read_fingerprint(lines: Iterable[str]) -> tuple[Fingerprint, int]:
             n_broken += 1
             continue
         weights[token] = max(value, weights.get(token, 0.0))
-        if is_path:
-            paths.append(token)
-    return Fingerprint(weights, frozenset(paths)), n_broken
+    return Fingerprint(weights), n_broken
 
 
 # --- sections and lists
@@ -219,9 +210,9 @@ def _clean_item(item: str, *, numbered: bool) -> str:
 
 def whole_text(text: str) -> str:
     """A text that UTF-8 can hold: surrogate pairs joined, lone ones replaced, without zero bytes."""
-    if _SURROGATE.search(text):
+    if not text.isascii() and _SURROGATE.search(text):
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text.replace("\0", "\ufffd")
+    return text.replace("\0", "\ufffd") if "\0" in text else text
 
 
 def _one_line(text: str) -> str:
@@ -382,7 +373,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else "" if value is None else str(value)
+    return whole_text(value if isinstance(value, str) else "" if value is None else str(value))
 
 
 def _list(value: object) -> list[str]:

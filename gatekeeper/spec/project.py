@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from hashlib import sha256
+from typing import NamedTuple
 
 NO_REPO = "no-repo"
 _REMOTE_SECTION = re.compile(r'\s*\[\s*remote\s+"(.*)"\s*\]')
@@ -15,8 +15,7 @@ _SCP_URL = re.compile(r"(?:[^/@:]+@)?([^/:@]+):(?!//|:)(.*)")
 MAX_CONFIG_BYTES = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(NamedTuple):
     """The project of a folder.
 
     top: the folder that stands for it: of a git worktree its own top; else the folder itself; "" for none.
