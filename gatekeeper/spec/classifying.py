@@ -12,7 +12,7 @@ from gatekeeper.spec.families import (
     find_other_container,
 )
 from gatekeeper.spec.inference import infer
-from gatekeeper.spec.model import Classification, Gap, Inferred
+from gatekeeper.spec.decision import Classification, Gap, Inferred
 from gatekeeper.spec.request import Request, Token
 from gatekeeper.spec.scope import find_large_scope, has_broad_word, has_connective
 from gatekeeper.spec.settings import MAX_ATOMIC_LENGTH, MAX_ATOMIC_LENGTH_ENGLISH, MAX_ATOMIC_WORDS_ENGLISH

@@ -13,10 +13,10 @@ _MEANING = frozenset({"purpose", "click", "component", "button", "operation", "f
                       "copy", "style", "constant", "target", "card", "tab", "dialog", "api", "route"})
 _LOCATIVE = frozenset({"locative"})
 _BLANK = re.compile(r"[\s\d:()\[\]{}<>\"'`「」『』“”‘’、.~*#+=_/\\|-]+")
-_LEFTOVER = re.compile(r"^[面页个的了在给把将对为由和跟与成后前时请再先就想要它被]+$")
-_FIELD_LIKE = re.compile(r"(?:号|号码|名|名称|姓名|时间|日期|状态|金额|数量|类型|备注|编码|编号|地址|人|额|价格|电话|邮箱|年龄|性别|"
-                         r"部门|来源|等级|进度|单位|说明|描述|比例|率|数|id)$", re.IGNORECASE)
-_PAGE_LIKE = re.compile(r"(?:页|页面|模块|中心|管理|列表|详情|首页|大厅|面板)(?:去|上|里|中)?$")
+_LEFTOVER = frozenset("面页个的了在给把将对为由和跟与成后前时请再先就想要它被")
+_FIELD_LIKE = tuple("号 码 名 称 时间 日期 状态 金额 数量 类型 备注 地址 人 额 价格 电话 邮箱 年龄 性别 部门 来源 等级 进度 "
+                    "单位 说明 描述 比例 率 数 id ID".split())
+_PAGE_LIKE = tuple("页 页面 模块 中心 管理 列表 详情 首页 大厅 面板".split())
 
 
 def essence(request: Request, start: int, end: int, *, is_removal: bool = False, pages_count: bool = False) -> str:
@@ -31,7 +31,7 @@ def essence(request: Request, start: int, end: int, *, is_removal: bool = False,
             parts.append(token.word)
     parts.append(request.text[last:end])
     left = _BLANK.sub("", "".join(parts))
-    return "" if _LEFTOVER.match(left) else left
+    return left if any(character not in _LEFTOVER for character in left) else ""
 
 
 def _is_noise(token: Token, following: Token | None, end: int, *, is_removal: bool, pages_count: bool) -> bool:
@@ -164,7 +164,7 @@ def _is_named_in_later_clause(request: Request, noun: Token) -> bool:
     for start, end in request.clause_bounds[noun.clause + 1:]:
         text = essence(request, start, end)
         latin = [token for token in request.tokens if start <= token.start < end and token.tags == {"latin"}]
-        if (text and len(text) <= 8 and _FIELD_LIKE.search(text)) or (latin and not request.is_english):
+        if (text and len(text) <= 8 and text.endswith(_FIELD_LIKE)) or (latin and not request.is_english):
             return True
     return False
 
@@ -196,6 +196,6 @@ def _has_target(request: Request, noun: Token) -> bool:
         has_latin = any("latin" in t.tags and not t.tags & {"quantity", "courtesy", "page", "place"}
                         for t in request.tokens if token.end <= t.start < end)
         has_page = any("page" in t.tags for t in request.tokens if token.end <= t.start < end)
-        if goal and (_PAGE_LIKE.search(goal) or has_page or has_latin or "behaviour" in token.tags):
+        if goal and (goal.rstrip("去上里中").endswith(_PAGE_LIKE) or has_page or has_latin or "behaviour" in token.tags):
             return True
     return False

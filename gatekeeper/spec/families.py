@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gatekeeper.spec.content import essence, has_quote, says_what, says_which
-from gatekeeper.spec.model import Inferred
+from gatekeeper.spec.decision import Inferred
 from gatekeeper.spec.request import Request, Token
 
 VALUE, CONTAINER, ATTRIBUTE = "value", "container", "attribute"

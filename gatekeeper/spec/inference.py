@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from gatekeeper.spec.model import Inferred
+from gatekeeper.spec.decision import Inferred
 from gatekeeper.spec.request import Request, Token
 
 # the first that matches wins; Latin words stand alone, so no identifier is cut
-_COMPONENTS = tuple((name, re.compile(pattern, re.ASCII | re.IGNORECASE)) for name, pattern in (
+# compiled at first use
+_COMPONENTS = (
     ("switch", r"开关|(?<![\w-])(?:switch|toggle)(?![\w-])"),
     ("select", r"下拉|选择框|(?<![\w-])(?:select|dropdown|options?)(?![\w-])"),
     ("radio", r"单选|(?<![\w-])radio(?![\w-])"),
@@ -17,21 +18,21 @@ _COMPONENTS = tuple((name, re.compile(pattern, re.ASCII | re.IGNORECASE)) for na
     ("number", r"数字|数值|计数器|(?<![\w-])(?:number input|input-number|numeric)(?![\w-])"),
     ("textarea", r"多行文本|文本域|(?<![\w-])text-?area(?![\w-])"),
     ("input", r"输入框|文本框|(?<![\w-])(?:input|text ?box)(?![\w-])"),
-))  # fmt: skip
+)  # fmt: skip
 _COMPONENT_HINT = re.compile(r"[开下选单多复勾日时数计文输]|switch|toggle|select|drop|option|radio|check|date|num|"
                              r"text|input", re.IGNORECASE)
 _CONNECTOR = r"(?:改成|改为|换成|换为|变成|调成|调整为|设为|设成|设置为|为|是|取|等于|:|=)"
 _VALUE = r"(?:[「『“‘\"'](?P<quoted>[^」』”’\"'\n]{1,24})[」』”’\"']|(?P<plain>[^\s,;。!?、「『“‘\"'()]{1,20}))"
 _DEFAULTS = (
-    re.compile(rf"(?:默认|缺省|初始)值?\s?{_CONNECTOR}{{1,2}}\s?{_VALUE}"),
-    re.compile(rf"(?:默认|初始)值\s{_VALUE}"),
-    re.compile(r"默认(?:值)?\s?(?:(?P<quoted>[A-Za-z0-9_.%-]{1,20}))(?P<plain>)"),
-    re.compile(rf"(?<![\u4e00-\u9fff])值{_CONNECTOR}\s?{_VALUE}"),
-    re.compile(rf"(?:提交值|传入值|接口值)\s?{_CONNECTOR}?\s?{_VALUE}"),
-    re.compile(rf"\bdefault(?:s|ing|ed)?(?: value)?(?: to| of| is| as|:| =) ?{_VALUE}", re.IGNORECASE),
+    rf"(?:默认|缺省|初始)值?\s?{_CONNECTOR}{{1,2}}\s?{_VALUE}",
+    rf"(?:默认|初始)值\s{_VALUE}",
+    r"默认(?:值)?\s?(?:(?P<quoted>[A-Za-z0-9_.%-]{1,20}))(?P<plain>)",
+    rf"(?<![\u4e00-\u9fff])值{_CONNECTOR}\s?{_VALUE}",
+    rf"(?:提交值|传入值|接口值)\s?{_CONNECTOR}?\s?{_VALUE}",
+    rf"(?i:\bdefault(?:s|ing|ed)?(?: value)?(?: to| of| is| as|:| =)) ?{_VALUE}",
 )
-_NO_VALUE = re.compile(r"(?:改|调|换|和|与|的|没|不|也|要|怎|需|吗|修|更|还|或|什么|多少)")
-_TRAILING = re.compile(r"(?:即可|就行|就好|好了|吧|了|呢|啊)+$")
+_NO_VALUE = tuple("改 调 换 和 与 的 没 不 也 要 怎 需 吗 修 更 还 或 什么 多少".split())
+_TRAILING = r"(?:即可|就行|就好|好了|吧|了|呢|啊)+$"
 _NO_FIELD = frozenset({"vue", "react", "java", "api", "css", "html", "sql", "json", "url", "http", "tab", "ui",
                        "the", "js", "ts", "python", "spring", "redis", "mysql"})
 
@@ -44,7 +45,7 @@ def infer(request: Request) -> Inferred:
 def _component(text: str) -> str | None:
     if not _COMPONENT_HINT.search(text):
         return None
-    return next((name for name, pattern in _COMPONENTS if pattern.search(text)), None)
+    return next((name for name, pattern in _COMPONENTS if re.search(pattern, text, re.ASCII | re.IGNORECASE)), None)
 
 
 def _field(request: Request) -> str | None:
@@ -101,11 +102,11 @@ def _default(text: str) -> str | None:
     if "值" not in text and "默认" not in text and "default" not in text.lower() and "初始" not in text:
         return None
     for pattern in _DEFAULTS:
-        for match in pattern.finditer(text):
+        for match in re.finditer(pattern, text):
             value = match["quoted"] or match["plain"]
-            if match["quoted"] is None and (not value or _NO_VALUE.match(value)):
+            if match["quoted"] is None and (not value or value.startswith(_NO_VALUE)):
                 continue
-            value = _TRAILING.sub("", value)
+            value = re.sub(_TRAILING, "", value)
             if value:
                 return value
     return None

@@ -32,6 +32,11 @@ class Token(NamedTuple):
     clause: int
 
 
+def fold(text: str) -> str:
+    """Full-width letters, digits and marks to half width, place by place."""
+    return text.translate(_FOLD)
+
+
 class Request:
     """What the rules of grading look at.
 
@@ -45,7 +50,7 @@ class Request:
     def __init__(self, raw: str, words: WordList | None = None) -> None:
         if len(raw) > MAX_READ:
             raw = raw[: MAX_READ // 2] + "\n" + raw[-MAX_READ // 2:]
-        folded = raw.translate(_FOLD)
+        folded = fold(raw)
         self.spans = find_spans(folded)
         self.text = _BLANKS.sub(_one_blank, _without(folded, self.spans)).strip()
         quoted = [match for match in _QUOTED.finditer(self.text) if match[0][1:-1].strip()]

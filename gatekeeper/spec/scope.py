@@ -7,10 +7,10 @@ import re
 from gatekeeper.spec.lexicon import word_list
 from gatekeeper.spec.request import Request, Token
 
-_VERSION = re.compile(r"(?<![\w.])[vV]\d+(?:\.\w+)*|(?<![\w.])\d+\.\w+(?:\.\w+)*|(?<=[A-Za-z] )\d+(?![\w%])")
+_VERSION = (r"(?<![\w.])[vV]\d+(?:\.\w+)*|(?<![\w.])\d+\.\w+(?:\.\w+)*|(?<=[A-Za-z] )\d+(?![\w%])")
 _TABLE_HEAD = frozenset("列报图代发手仪量外钟水电气秒怀腕课程")
 _TABLE_TAIL = frozenset("单格头尾示现明演决情面率白达盘针带记稿述扬层哥姐弟妹彰征态")
-_INNER = re.compile(r"[\w\u4e00-\u9fff ]*$", re.ASCII)
+_INNER = r"[A-Za-z0-9_\u4e00-\u9fff ]*"
 _UI = frozenset({"button", "column", "route", "dialog", "tab", "page", "card", "component", "operation", "api", "field"})
 _NOT_A_TABLE = frozenset({"时间表", "日程表", "课程表", "价目表"})
 
@@ -106,12 +106,12 @@ def _says_into(request: Request, verb: Token) -> bool:
                if token.start > verb.end)
 
 
-_MODULE_NAME = re.compile(r"[A-Za-z_$]\w*(?:Service|Module|System|Engine|Server|Manager|Gateway|Center)$|^[a-z]+-service$")
+_MODULE_NAME = (r"[A-Za-z_$]\w*(?:Service|Module|System|Engine|Server|Manager|Gateway|Center)$|^[a-z]+-service$")
 
 
 def _names_module(request: Request, verb: Token) -> bool:
     """A module by its name: 重构 OrderService."""
-    return any("latin" in token.tags and token.clause == verb.clause and _MODULE_NAME.search(token.word)
+    return any("latin" in token.tags and token.clause == verb.clause and re.search(_MODULE_NAME, token.word)
                and abs(token.start - verb.end) <= 30 for token in request.tokens)
 
 
@@ -152,7 +152,7 @@ def _reaches_system(request: Request, verb: Token, arrow: Token) -> bool:
         return True
     has_technology = any(_is_technology(token) or "version-word" in token.tags for token in request.tokens
                          if token.clause == verb.clause)
-    version = _VERSION.search(request.hidden, arrow.end, end)
+    version = re.search(_VERSION, request.hidden[arrow.end:end])
     number_follows = request.hidden[arrow.end:end].strip()[:1].isdigit()
     return bool(version) or (has_technology and number_follows)
 
@@ -179,7 +179,7 @@ def _opens_table(request: Request, verb: Token) -> bool:
 
 def _is_table_word(request: Request, verb: Token, place: int) -> bool:
     text = request.hidden
-    if not _INNER.fullmatch(text, verb.end, place) or text[place - 1:place] in _TABLE_HEAD:
+    if not re.fullmatch(_INNER, text[verb.end:place]) or text[place - 1:place] in _TABLE_HEAD:
         return False
     following = text[place + 1:place + 2]
     if following in _TABLE_TAIL and following:

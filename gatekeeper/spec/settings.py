@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-
 from gatekeeper.errors import ArgumentTypeError, SettingsError
 
 TYPE_CHECKING = False
@@ -20,7 +18,7 @@ MAX_TAGS = 8
 MAX_BACKFILLED_FIELDS = 8  # measured: 24 took hits away, 8 did not
 MIN_JSON_LENGTH = 16  # measured: 30 missed real blocks
 MAX_PREPARED_LENGTH = 2000
-MAX_HEX_LENGTH = 12
+MIN_HEX_LENGTH = 12
 MIN_EFFECTIVE_LENGTH = 6
 MIN_EFFECTIVE_LENGTH_WITH_IMAGE = 15
 MAX_ATOMIC_LENGTH = 48  # characters; a longer text likely has several goals
@@ -33,6 +31,7 @@ MAX_DIGEST_LENGTH = 1500
 MAX_NOTE_LENGTH = 9500
 DF_MIN_TEMPLATES = 8  # from here on, a token in more than DF_MAX_RATIO of the templates is no evidence
 DF_MAX_RATIO = 0.40
+ALONE_LEXICAL = 0.5  # from here on, a modal word is evidence by itself
 WEAK_LEXICAL = 0.25  # below it, evidence of 2-grams alone needs two of them
 NEAR_DUPLICATE_RATIO = 0.7  # measured: real pairs 0.897 and up, others 0.571 and down
 NEAR_DUPLICATE_LENGTH = 6
@@ -48,7 +47,22 @@ _CHOICES = {"default_scope": ("project", "global"), "storage_root": ("workspace"
 _OLD_THRESHOLD = 0.35  # the old default, of another quantity: the score with the priors in it
 
 
-@dataclass(frozen=True, slots=True)
+_DEFAULTS: dict[str, Any] = {
+    "auto_recall": True,
+    "auto_retro": True,
+    "match_threshold": 0.15,
+    "max_inject_templates": 2,
+    "inject_max_chars": 4000,
+    "pre_step_routing": True,
+    "default_scope": "project",
+    "storage_home": "",
+    "storage_root": "workspace",
+    "retro_min_tool_calls": 2,
+    "retro_require_code_change": True,
+    "strict_distill": True,
+}
+
+
 class SpecSettings:
     """How recall works. Frozen; every value has a default, and a missing key means that default, never "off".
 
@@ -62,26 +76,51 @@ class SpecSettings:
     Raises ArgumentTypeError or SettingsError that names the setting, the value and what is accepted.
     """
 
-    auto_recall: bool = True
-    auto_retro: bool = True
-    match_threshold: float = 0.15
-    max_inject_templates: int = 2
-    inject_max_chars: int = 4000
-    pre_step_routing: bool = True
-    default_scope: str = "project"
-    storage_home: str = ""
-    storage_root: str = "workspace"
-    retro_min_tool_calls: int = 2
-    retro_require_code_change: bool = True
-    strict_distill: bool = True
+    __slots__ = tuple(_DEFAULTS)
 
-    def __post_init__(self) -> None:
+    auto_recall: bool
+    auto_retro: bool
+    match_threshold: float
+    max_inject_templates: int
+    inject_max_chars: int
+    pre_step_routing: bool
+    default_scope: str
+    storage_home: str
+    storage_root: str
+    retro_min_tool_calls: int
+    retro_require_code_change: bool
+    strict_distill: bool
+
+    def __init__(self, **values: Any) -> None:
+        for name in values:
+            if name not in _DEFAULTS:
+                raise ArgumentTypeError(f"SpecSettings has no {name!r}; it has {', '.join(_DEFAULTS)}")
         for name, default in _DEFAULTS.items():
-            _check(name, getattr(self, name), type(default))
+            value = values.get(name, default)
+            _check(name, value, type(default))
+            object.__setattr__(self, name, type(default)(value))
 
     def replace(self, **changes: Any) -> SpecSettings:
         """A copy with some values changed."""
-        return replace(self, **changes)
+        return SpecSettings(**{**self.as_dict(), **changes})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Name to value, in a fixed order."""
+        return {name: getattr(self, name) for name in _DEFAULTS}
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"SpecSettings is frozen; use settings.replace({name}=...)")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SpecSettings) and self.as_dict() == other.as_dict()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.as_dict().values()))
+
+    def __repr__(self) -> str:
+        changed = [f"{name}={getattr(self, name)!r}" for name, default in _DEFAULTS.items()
+                   if getattr(self, name) != default]
+        return f"SpecSettings({', '.join(changed)})"
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> tuple[SpecSettings, tuple[str, ...]]:
@@ -129,6 +168,3 @@ def _check(name: str, value: object, kind: type) -> None:
             raise SettingsError(f"{name} must be {least} to {most}, got {value!r:.80}")
     if name in _CHOICES and value not in _CHOICES[name]:
         raise SettingsError(f"{name} must be one of {', '.join(_CHOICES[name])}, got {value!r:.80}")
-
-
-_DEFAULTS: dict[str, Any] = {item.name: item.default for item in fields(SpecSettings)}

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from gatekeeper.spec.classifying import classify_request
 from gatekeeper.spec.content import essence
 from gatekeeper.spec.families import OTHER_CONTAINERS, find_other_container
-from gatekeeper.spec.lexicon import word_list
-from gatekeeper.spec.model import (
+from gatekeeper.spec.decision import (
     ASKED,
     CHAT,
-    CONFIRM,
     COVERED,
     DEFAULTS,
     FAST,
     GAP,
-    IMPLEMENT,
     L3,
     MISSING,
-    NONE,
     PARTIAL,
-    TRIAGE,
     UNACTIONABLE,
     Classification,
     Decision,
@@ -29,6 +25,7 @@ from gatekeeper.spec.model import (
     Triage,
 )
 from gatekeeper.spec.request import Request
+from gatekeeper.spec.routing import ROUTES
 from gatekeeper.spec.settings import SHORT_LENGTH
 
 TYPE_CHECKING = False
@@ -54,15 +51,23 @@ _HINTS = {
 }
 
 
-def _compiled(chinese: str, english: str) -> re.Pattern[str]:
-    latin = "|".join(sorted((re.escape(word.replace("_", " ")) for word in english.split()), key=len, reverse=True))
-    return re.compile("|".join(chinese.split()) + rf"|(?<![A-Za-z0-9_])(?:{latin})(?![A-Za-z0-9_])"
-                      + rf"|(?<=[a-z])(?:Controller|Service|Mapper)(?![a-z])", re.ASCII | re.IGNORECASE)
+_LAYER = r"[a-z0-9](?:Controller|Service|Mapper)(?![a-z])"
+_USE = r"(?<![使采信适引占禁启通常作可专费公商民家军药食实利器应运惯])用(?![户途例法量处品于词工餐车料具水电户])"
 
 
-_PATTERNS = {key: _compiled(*words) for key, words in _HINTS.items()}
-_LAYER = re.compile(r"(?<=[a-z0-9])(?:Controller|Service|Mapper)(?![a-z])")
-_USE = re.compile(r"(?<![使采信适引占禁启通常作可专费公商民家军药食实利器应运惯])用(?![户途例法量处品于词工餐车料具水电户])")
+@lru_cache(maxsize=1)
+def _hints() -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    return {key: (tuple(chinese.split()), tuple(word.replace("_", " ") for word in english.split()))
+            for key, (chinese, english) in _HINTS.items()}
+
+
+def _has_hint(request: Request, key: str) -> bool:
+    """A hint of a dimension: Chinese words anywhere, Latin ones as words of their own."""
+    chinese, english = _hints()[key]
+    if any(word in request.text for word in chinese):
+        return True
+    words = {token.word.lower() for token in request.tokens if "latin" in token.tags}
+    return bool(words) and any(word in words or (" " in word and word in request.text.lower()) for word in english)
 
 
 def triage(text: str, words: WordList | None = None) -> Triage:
@@ -85,7 +90,7 @@ def decide(text: str, words: WordList | None = None) -> Decision:
 
 def triage_request(request: Request, classification: Classification) -> Triage:
     """Check a requirement that has been read and graded."""
-    dimensions = {key: _status(request, key) for key in _PATTERNS}
+    dimensions = {key: _status(request, key) for key in _HINTS}
     is_short = request.length + _path_length(request) < SHORT_LENGTH
     anchors = find_anchors(request, classification)
     n_missing = sum(status == MISSING for status in dimensions.values())
@@ -101,19 +106,22 @@ def triage_request(request: Request, classification: Classification) -> Triage:
 
 def choose_step(classification: Classification, checked: Triage) -> NextStep:
     """The first row that holds. See the table in docs/spec.md."""
+    reason = _reason(classification, checked)
+    return ROUTES[reason].next_step(reason)
+
+
+def _reason(classification: Classification, checked: Triage) -> str:
     if not classification.is_coding:
-        return NextStep(NONE, CHAT, False, 0)
+        return CHAT
     if classification.level == 3:
-        return NextStep(TRIAGE, L3, True, 4)
+        return L3
     if classification.fast_track:
-        return NextStep(IMPLEMENT, FAST, False, 1)
+        return FAST
     if classification.gap is not None:
-        return NextStep(CONFIRM, GAP, True, 1)
+        return GAP
     if checked.unactionable:
-        return NextStep(CONFIRM, UNACTIONABLE, True, 1)
-    if classification.wants_asking:
-        return NextStep(CONFIRM, ASKED, True, 1)
-    return NextStep(IMPLEMENT, DEFAULTS, False, 1)
+        return UNACTIONABLE
+    return ASKED if classification.wants_asking else DEFAULTS
 
 
 def _path_length(request: Request) -> int:
@@ -121,10 +129,12 @@ def _path_length(request: Request) -> int:
 
 
 def _status(request: Request, key: str) -> str:
-    has_hint = bool(_PATTERNS[key].search(request.text))
+    has_hint = _has_hint(request, key)
     if key == "approach" and not has_hint:
-        has_hint = request.has("add", "change", "become") and _acts(request) or bool(_USE.search(request.hidden))
-        has_hint = has_hint or any(_LAYER.search(span.path) for span in request.spans)
+        has_hint = request.has("add", "change", "become") and _acts(request) or (
+            "用" in request.hidden and bool(re.search(_USE, request.hidden)))
+        has_hint = has_hint or any(re.search(_LAYER, name) for name in (
+            *(span.path for span in request.spans), *(t.word for t in request.tokens if "latin" in t.tags)))
     if key not in PATH_SENSITIVE:
         return COVERED if has_hint else MISSING
     if key == "context" and not has_hint:
@@ -228,9 +238,3 @@ def _identifier(request: Request) -> str | None:
         if token.tags == {"latin"} and (re.search(r"[a-z][A-Z]|\w_\w", token.word)):
             return f"identifier:{token.word}"
     return None
-
-
-def has_technology(request: Request) -> bool:
-    """Whether a word of the technical lexicon stands in the text."""
-    tags = word_list("terms").tags
-    return any(token.word.lower() in tags for token in request.tokens)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from os import path
+from typing import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,3 +66,27 @@ class WordList:
 def word_list(name: str) -> WordList:
     """The list of one data file: grading, terms, stops."""
     return WordList(_read(name + ".txt"))
+
+
+class Aliases(NamedTuple):
+    """Tags that mean the same: spelling to key, and the prefixes that fall before a known component."""
+
+    keys: dict[str, str]
+    prefixes: tuple[str, ...]
+    components: frozenset[str]
+
+
+@lru_cache(maxsize=1)
+def tag_aliases() -> Aliases:
+    """The tables of aliases.txt. A key that is the spelling of another key comes down to that one."""
+    with open(path.join(_FOLDER, "aliases.txt"), "rb") as file:
+        text = file.read().decode()
+    head, _, table = text.partition("[aliases]\n")
+    sections = read_sections(head, "aliases.txt")
+    keys: dict[str, str] = {}
+    for line in table.splitlines():
+        key, *spellings = line.split()
+        key = keys.setdefault(key, key)
+        for spelling in spellings:
+            keys.setdefault(spelling, key)
+    return Aliases(keys, sections["prefixes"], frozenset(sections["components"]))
