@@ -78,6 +78,11 @@ def home_folder(environment: Mapping[str, str] = os.environ) -> str:
     return home
 
 
+def session_file(project_id: str, environment: Mapping[str, str] = os.environ) -> str:
+    """Where the hook notes the latest session of a project."""
+    return os.path.join(home_folder(environment), "sessions", f"{project_id}.json")
+
+
 def _root_of(project: Project, settings: SpecSettings, home: str) -> str:
     if settings.storage_home:
         if not os.path.isabs(settings.storage_home):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from threading import RLock
 
@@ -102,6 +102,15 @@ class Library:
                 self._snapshot = self._snapshot_of(folders, redlines, problems)
             return self._snapshot
 
+    def folders(self) -> list[str]:
+        """The folders below the root that are read, as in the keys of entries."""
+        return [key for key in self._keys() if os.path.isdir(os.path.join(self.root, key))]
+
+    def stored_fingerprint(self, key: str) -> Fingerprint:
+        """The fingerprint that the file of an entry holds, without making it anew; an empty one if it holds none."""
+        path = os.path.join(self._inside(key.rpartition("/")[0]), "templates", key.rpartition("/")[2] + ".md")
+        return read_template(read_text(path)[0]).template.fingerprint
+
     def count_uses(self, keys: Iterable[str], now: str) -> None:
         """Count one use of each template (by the key of its entry) at a time, ISO 8601."""
         if os.path.isdir(self.root):
@@ -173,6 +182,10 @@ class Library:
                 if first is not entry:
                     problems.append((entry.key, f"the same id as {first.key}, which is used"))
         merged = tuple(merge_near_duplicates(redlines))
+        own = self.project.id
+        for id, entry in entries.items():
+            if entry.template is not None and entry.template.scope == PROJECT and entry.template.repo != own:
+                entries[id] = replace(entry, template=replace(entry.template, repo=own))
         return Snapshot(tuple(entries.values()), merged, tuple(problems), self._snapshot.version + 1)
 
     # --- writing
