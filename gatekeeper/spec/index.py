@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from math import sqrt
-from typing import NamedTuple
 
-from gatekeeper._core.fingerprint import rows_from, score_rows
+from gatekeeper._core.fingerprint import columns_of, rows_from, score_rows
 from gatekeeper.spec.matching import (
     COSINE_SHARE,
     COVERAGE_SHARE,
     LEXICAL_SHARE,
     PRIOR_SHARE,
+    RANK_DIGITS,
     coverage_mass,
     evidence_points,
     norm,
@@ -21,6 +20,7 @@ from gatekeeper.spec.matching import (
     verdict_of,
 )
 from gatekeeper.spec.model import HIT, Match, Usage
+from gatekeeper.spec.tokenizing import damp_generic
 from gatekeeper.spec.settings import DF_MAX_RATIO, DF_MIN_TEMPLATES
 
 TYPE_CHECKING = False
@@ -32,11 +32,8 @@ if TYPE_CHECKING:
 _NEVER = Usage()
 
 
-class Recalled(NamedTuple):
-    """The best hits of a library, best first, and how many there were in all."""
-
-    matches: list[Match]
-    n_hits: int
+_FLOORS = (0.7, 0.5, 0.35, 0.25)  # looked at from above, so that a large library costs no more than its best rows
+_ROUNDING = 1e-9
 
 
 class TemplateIndex:
@@ -45,45 +42,35 @@ class TemplateIndex:
     Built once for a set of templates and never changed. Scores equal the plain formula to rounding.
     """
 
-    __slots__ = ("_common", "_evidence", "_indptr", "_norms", "_rows", "_scores", "_term_ids", "_weights", "templates")
+    __slots__ = ("_common", "_indptr", "_norms", "_rows", "_term_ids", "_weights", "templates")
 
     def __init__(self, templates: Sequence[Template]) -> None:
         self.templates = tuple(templates)
-        postings: dict[str, tuple[list[int], list[float]]] = {}
-        self._norms = array("d", [0.0]) * len(self.templates)
-        for row, template in enumerate(self.templates):
-            squares = 0.0
-            for token, weight in template.fingerprint.weights.items():
-                squares += weight * weight
-                found = postings.get(token)
-                if found is None:
-                    postings[token] = ([row], [float(weight)])
-                else:
-                    found[0].append(row)
-                    found[1].append(float(weight))
-            self._norms[row] = sqrt(squares)
-        self._term_ids = {token: i for i, token in enumerate(postings)}
-        self._indptr, self._rows, self._weights = array("q", [0]), array("i"), array("d")
-        for rows, weights in postings.values():
-            self._rows.extend(rows)
-            self._weights.extend(weights)
-            self._indptr.append(len(self._rows))
-        self._common = self._common_tokens(postings)
-        self._scores = array("d", [0.0]) * len(self.templates)
-        self._evidence = array("i", [0]) * len(self.templates)
+        ids: dict[str, int] = {}
+        indptr, terms, weights = array("q", [0]), array("i"), array("d")
+        for template in self.templates:
+            found = damp_generic(template.fingerprint).weights
+            terms.extend([ids.setdefault(token, len(ids)) for token in found])
+            weights.extend(found.values())
+            indptr.append(len(terms))
+        self._term_ids = ids
+        self._indptr, self._rows, self._weights, self._norms = columns_of(indptr, terms, weights, len(ids))
+        self._common = self._common_tokens()
 
     def __len__(self) -> int:
         return len(self.templates)
 
-    def _common_tokens(self, postings: Mapping[str, tuple[list[int], list[float]]]) -> frozenset[str]:
+    def _common_tokens(self) -> frozenset[str]:
+        """As `matching.common_tokens` has them."""
         if len(self.templates) < DF_MIN_TEMPLATES:
             return frozenset()
-        most = DF_MAX_RATIO * len(self.templates)
-        return frozenset(token for token, (rows, _) in postings.items() if len(rows) > most)
+        most, starts = DF_MAX_RATIO * len(self.templates), self._indptr
+        return frozenset(token for token, i in self._term_ids.items() if starts[i + 1] - starts[i] > most)
 
     def scores(self, query: Query) -> tuple[array[float], array[int]]:
         """The lexical score of every template, and its evidence points; float64[n], int32[n]."""
-        scores, evidence = array("d", self._scores), array("i", self._evidence)
+        scores = array("d", bytes(8 * len(self.templates)))
+        evidence = array("i", bytes(4 * len(self.templates)))
         known = [token for token in query.weights if token in self._term_ids]
         weights = [float(query.weights[token]) for token in known]
         score_rows(
@@ -96,21 +83,27 @@ class TemplateIndex:
         return scores, evidence
 
     def recall(self, query: Query, *, threshold: float, max_templates: int, repo: str = "",
-               usage: Mapping[str, Usage] | None = None) -> Recalled:
-        """The best hits. Only those that can still be among the best are looked at closely."""
+               usage: Mapping[str, Usage] | None = None) -> list[Match]:
+        """The best hits, best first: what heads `matching.rank`. Only rows that can be among them are looked at."""
         scores, evidence = self.scores(query)
-        hits = [row for row in rows_from(scores, threshold) if verdict_of(scores[row], evidence[row], threshold) == HIT]
-        hits.sort(key=lambda row: -scores[row])
         best: list[tuple[float, str, int]] = []
-        for row in hits:
-            if len(best) == max_templates and -best[-1][0] > LEXICAL_SHARE * scores[row] + PRIOR_SHARE + 1e-9:
-                break  # not even with every prior
-            template = self.templates[row]
-            priors = priors_of(query, template, repo=repo, usage=(usage or {}).get(template.id, _NEVER))
-            best.append((-rank_score(scores[row], priors), template.id, row))
+        for floor in (*(step for step in _FLOORS if step > threshold), threshold):
+            best, bar = [], -1.0
+            for row in rows_from(scores, floor):
+                most = LEXICAL_SHARE * scores[row] + PRIOR_SHARE  # with every prior
+                if most < bar or verdict_of(scores[row], evidence[row], threshold) != HIT:
+                    continue
+                template = self.templates[row]
+                priors = priors_of(query, template, repo=repo, usage=(usage or {}).get(template.id, _NEVER))
+                best.append((-round(rank_score(scores[row], priors), RANK_DIGITS), template.id, row))
+                if len(best) > max_templates:
+                    best.sort()
+                    best.pop()
+                    bar = -best[-1][0] - _ROUNDING
             best.sort()
-            del best[max_templates:]
-        return Recalled([self._match(query, row, repo, usage) for _, _, row in best], len(hits))
+            if len(best) == max_templates and -best[-1][0] >= LEXICAL_SHARE * floor + PRIOR_SHARE:
+                break  # what scores below the floor is no better
+        return [self._match(query, row, repo, usage) for _, _, row in best]
 
     def _match(self, query: Query, row: int, repo: str, usage: Mapping[str, Usage] | None) -> Match:
         """The full account of one hit, by the plain formula."""

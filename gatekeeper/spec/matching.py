@@ -8,7 +8,7 @@ from math import log2, sqrt
 from gatekeeper.spec.lexicon import tag_aliases, word_list
 from gatekeeper.spec.model import BELOW_THRESHOLD, HIT, NO_TOPIC_EVIDENCE, Match, Priors, Score, Usage
 from gatekeeper.spec.settings import ALONE_LEXICAL, DF_MAX_RATIO, DF_MIN_TEMPLATES, HALF_LIFE_DAYS, WEAK_LEXICAL, SpecSettings
-from gatekeeper.spec.tokenizing import is_gram
+from gatekeeper.spec.tokenizing import damp_generic, is_gram
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 COSINE_SHARE, COVERAGE_SHARE = 0.6, 0.4
 LEXICAL_SHARE, PRIOR_SHARE = 0.9, 0.1
+RANK_DIGITS = 12  # ranks are compared to this many
 PRIOR_WEIGHTS = {"same_category": 0.14, "tag_overlap": 0.08, "same_repo": 0.08, "recency": 0.05, "popularity": 0.03}
 _PRIOR_MASS = sum(PRIOR_WEIGHTS.values())
 _NEVER = Usage()
@@ -28,7 +29,7 @@ _NEVER = Usage()
 
 def norm(fingerprint: Fingerprint) -> float:
     """The length of a fingerprint as a vector."""
-    return sqrt(sum(weight * weight for weight in fingerprint.weights.values()))
+    return float(sqrt(sum(weight * weight for weight in fingerprint.weights.values())))
 
 
 def coverage_mass(query: Fingerprint) -> float:
@@ -41,6 +42,7 @@ def score(query: Fingerprint, template: Fingerprint, *, common: frozenset[str] =
 
     common: tokens that too many templates of the library hold to be evidence. An empty side scores 0.
     """
+    template = damp_generic(template)
     shared = [token for token in query.weights if token in template.weights]
     evidence = tuple(token for token in shared if is_topic(token) and token not in common)
     ignored = tuple(token for token in shared if token not in evidence)
@@ -134,7 +136,7 @@ def recency(days: float | None) -> float:
     """max(0.5, 0.5^(days / 90)); 0.5 for a template that was never used."""
     if days is None or days != days:
         return 0.5
-    return max(0.5, 0.5 ** (max(days, 0.0) / HALF_LIFE_DAYS))
+    return max(0.5, float(0.5 ** (max(days, 0.0) / HALF_LIFE_DAYS)))
 
 
 def popularity(hits: int) -> float:
@@ -174,7 +176,7 @@ def priors_of(query: Query, template: Template, *, repo: str = "", usage: Usage 
 
 def prior(priors: Priors) -> float:
     """The weighted mean of the priors, 0 to 1."""
-    return sum(weight * getattr(priors, name) for name, weight in PRIOR_WEIGHTS.items()) / _PRIOR_MASS
+    return float(sum(weight * getattr(priors, name) for name, weight in PRIOR_WEIGHTS.items())) / _PRIOR_MASS
 
 
 def rank_score(lexical: float, priors: Priors) -> float:
@@ -205,5 +207,5 @@ def rank(query: Query, templates: Sequence[Template], *, settings: SpecSettings 
 
 
 def rank_order(match: Match) -> tuple[bool, float, str]:
-    """The sort key of matches."""
-    return not match.hit, -match.rank_score, match.template.id
+    """The sort key of matches; what differs in rounding only is a tie."""
+    return not match.hit, -round(match.rank_score, RANK_DIGITS), match.template.id

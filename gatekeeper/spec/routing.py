@@ -311,7 +311,10 @@ def resident_text(is_english: bool = True) -> str:
 
 def skill_text(is_english: bool = True) -> str:
     """The long document, SKILL.md: the same rules and routes, with the defaults, the gaps and the order of tools."""
-    say = (lambda text: text.of(is_english))
+
+    def say(text: Text) -> str:
+        return text.of(is_english)
+
     lines = ["---", "name: spec-recall", "description: " + say(Text(
         "编程需求的召回、分级与沉淀：先 spec_recall，照 next_step 做。",
         "Recall, grade and write back coding requests: spec_recall first, then do what next_step says.")), "---", "",

@@ -217,30 +217,21 @@ def _tokens_of(texts: Iterable[str], terms: WordList | None) -> Iterator[tuple[s
             yield token, weight, token in found.paths
 
 
-def read_fingerprint(lines: Iterable[str]) -> Fingerprint:
-    """A fingerprint from its stored lines, `token|weight` each; a broken line is left out.
+@lru_cache(maxsize=1)
+def _generic_names() -> frozenset[str]:
+    return word_list("stops").of("generic-base-names")
 
-    A generic base name with the weight of a path, as older generators gave it, comes back with weight 1.
+
+def damp_generic(fingerprint: Fingerprint) -> Fingerprint:
+    """The fingerprint with weight 1 for generic base names, which older generators gave the weight of a path.
+
+    The same object if there is nothing to damp; a copy otherwise.
     """
-    generic = _words(word_list("terms")).generic
-    weights: dict[str, float] = {}
-    paths: set[str] = set()
-    for line in lines:
-        token, mark, number = line.rpartition("|")
-        if not mark or not token or not _is_weight(number):
-            continue
-        weight = GENERIC_BASE_WEIGHT if token in generic else float(number)
-        weights[token] = max(weight, weights.get(token, 0.0))
-        if any(span.kind in (PATH, FILE, ROUTE) for span in find_spans(token)):
-            paths.add(token)
-    return Fingerprint(weights, frozenset(paths))
-
-
-def _is_weight(number: str) -> bool:
-    try:
-        return 0 < float(number) < 1000
-    except ValueError:
-        return False
+    generic = [name for name in _generic_names() & fingerprint.weights.keys()
+               if fingerprint.weights[name] > GENERIC_BASE_WEIGHT]
+    if not generic:
+        return fingerprint
+    return Fingerprint({**fingerprint.weights, **dict.fromkeys(generic, GENERIC_BASE_WEIGHT)}, fingerprint.paths)
 
 
 # --- tags and category

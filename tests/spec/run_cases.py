@@ -193,7 +193,7 @@ def run_library(given: Given, wanted: Given) -> None:
         query = query_fingerprint(prepare(given["query"]).text)
         hits = [match for match in matching.rank(query, templates) if match.hit]
         fast = TemplateIndex(templates).recall(query, threshold=THRESHOLD, max_templates=len(templates))
-        same("hits of the index", [m.template.id for m in fast.matches], [m.template.id for m in hits])
+        same("hits of the index", [m.template.id for m in fast], [m.template.id for m in hits])
     found = [match.template.id for match in hits]
     if "top" in wanted:
         same("top", found[0] if found else None, wanted["top"])
