@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gatekeeper.spec.content import essence
+from gatekeeper.spec.decision import Classification, Gap, Inferred
 from gatekeeper.spec.families import (
     ATOMIC_CONTAINERS,
     CONTAINER,
@@ -12,7 +13,6 @@ from gatekeeper.spec.families import (
     find_other_container,
 )
 from gatekeeper.spec.inference import infer
-from gatekeeper.spec.decision import Classification, Gap, Inferred
 from gatekeeper.spec.request import Request, Token
 from gatekeeper.spec.scope import find_large_scope, has_broad_word, has_connective
 from gatekeeper.spec.settings import MAX_ATOMIC_LENGTH, MAX_ATOMIC_LENGTH_ENGLISH, MAX_ATOMIC_WORDS_ENGLISH
@@ -22,8 +22,23 @@ if TYPE_CHECKING:
     from gatekeeper.spec.lexicon import WordList
 
 _NOUN_AFTER_FAST = frozenset("卷号题答候诊世成")
-_EDITS = ("add", "remove", "change", "become", "create", "edit", "tiny", "rename-verb", "rebuild", "migrate", "upgrade",
-          "ddl", "adjust", "reference", "register")
+_EDITS = (
+    "add",
+    "remove",
+    "change",
+    "become",
+    "create",
+    "edit",
+    "tiny",
+    "rename-verb",
+    "rebuild",
+    "migrate",
+    "upgrade",
+    "ddl",
+    "adjust",
+    "reference",
+    "register",
+)
 
 
 def classify(text: str, words: WordList | None = None) -> Classification:
@@ -47,11 +62,29 @@ def classify_request(request: Request) -> Classification:
     return _grade(request, level, family, (*signals, *found_signals), inferred, gap=gap, wants_asking=negated)
 
 
-def _grade(request: Request, level: int, family: str, signals: tuple[str, ...], inferred: Inferred, *,
-           gap: Gap | None = None, skip_trigger: str | None = None, wants_asking: bool = False) -> Classification:
-    return Classification(level, level == 1, family, signals, gap, inferred, skip_trigger, wants_asking,
-                          is_coding=level != 2 or wants_asking or gap is not None or not is_chat(request),
-                          is_english=request.is_english)
+def _grade(
+    request: Request,
+    level: int,
+    family: str,
+    signals: tuple[str, ...],
+    inferred: Inferred,
+    *,
+    gap: Gap | None = None,
+    skip_trigger: str | None = None,
+    wants_asking: bool = False,
+) -> Classification:
+    return Classification(
+        level,
+        level == 1,
+        family,
+        signals,
+        gap,
+        inferred,
+        skip_trigger,
+        wants_asking,
+        is_coding=level != 2 or wants_asking or gap is not None or not is_chat(request),
+        is_english=request.is_english,
+    )
 
 
 def _small_scope(request: Request, inferred: Inferred) -> tuple[int, str, tuple[str, ...], Gap | None]:
@@ -110,7 +143,7 @@ def _fast_word(request: Request) -> tuple[str | None, bool]:
     """The fast-track word that counts, and whether a negated one wishes to be asked."""
     negated = False
     for token in request.with_tag("fast"):
-        if request.hidden[token.end:token.end + 1] in _NOUN_AFTER_FAST and request.hidden[token.end:token.end + 1]:
+        if request.hidden[token.end : token.end + 1] in _NOUN_AFTER_FAST and request.hidden[token.end : token.end + 1]:
             continue
         if _is_directly_negated(request, token):
             negated = True
@@ -133,8 +166,11 @@ def _is_self_contained(request: Request) -> bool:
     if not any(not request.is_negated(token) for token in request.with_tag("reference")):
         return False
     window = 40 if request.is_english else 12
-    return any(verb.clause == noun.clause and 0 <= noun.start - verb.end <= window
-               for noun in request.with_tag("page-noun", "page") for verb in request.with_tag("create"))
+    return any(
+        verb.clause == noun.clause and 0 <= noun.start - verb.end <= window
+        for noun in request.with_tag("page-noun", "page")
+        for verb in request.with_tag("create")
+    )
 
 
 def is_chat(request: Request) -> bool:
@@ -148,6 +184,6 @@ def is_chat(request: Request) -> bool:
     if request.has("greeting", "thanks", "continuation"):
         left = request.hidden
         for token in sorted(request.with_tag("greeting", "thanks", "continuation"), key=lambda t: -t.start):
-            left = left[:token.start] + left[token.end:]
+            left = left[: token.start] + left[token.end :]
         return not essence(Request(left), 0, len(Request(left).text))
     return False

@@ -3,20 +3,45 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
+from gatekeeper.spec.lexicon import word_list
 from gatekeeper.spec.paths import ROUTE
 from gatekeeper.spec.request import Request, Token
 
 _NOISE = frozenset({"quantity", "adjective", "place", "courtesy", "locative", "negation", "question-form"})
 _IDENTIFYING = frozenset({"adjective", "place"})  # which of the old things: enough to find the one to remove
-_MEANING = frozenset({"purpose", "click", "component", "button", "operation", "feature-follows", "field", "column",
-                      "copy", "style", "constant", "target", "card", "tab", "dialog", "api", "route"})
+_MEANING = frozenset(
+    {
+        "purpose",
+        "click",
+        "component",
+        "button",
+        "operation",
+        "feature-follows",
+        "field",
+        "column",
+        "copy",
+        "style",
+        "constant",
+        "target",
+        "card",
+        "tab",
+        "dialog",
+        "api",
+        "route",
+    }
+)
 _LOCATIVE = frozenset({"locative"})
-_BLANK = re.compile(r"[\s\d:()\[\]{}<>\"'`「」『』“”‘’、.~*#+=_/\\|-]+")
+_BLANK = re.compile(r"[\s\d:,;!?。…()\[\]{}<>\"'`「」『』“”‘’、.~*#+=_/\\|-]+")
 _LEFTOVER = frozenset("面页个的了在给把将对为由和跟与成后前时请再先就想要它被")
-_FIELD_LIKE = tuple("号 码 名 称 时间 日期 状态 金额 数量 类型 备注 地址 人 额 价格 电话 邮箱 年龄 性别 部门 来源 等级 进度 "
-                    "单位 说明 描述 比例 率 数 id ID".split())
-_PAGE_LIKE = tuple("页 页面 模块 中心 管理 列表 详情 首页 大厅 面板".split())
+
+
+@lru_cache(maxsize=1)
+def _endings() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """How the names of fields end, and those of pages."""
+    sections = word_list("grading").sections
+    return sections["field-ending"], sections["page-ending"]
 
 
 def essence(request: Request, start: int, end: int, *, is_removal: bool = False, pages_count: bool = False) -> str:
@@ -24,7 +49,7 @@ def essence(request: Request, start: int, end: int, *, is_removal: bool = False,
     parts, last = [], start
     tokens = [token for token in request.tokens if start <= token.start and token.end <= end]
     for i, token in enumerate(tokens):
-        parts.append(request.text[last:token.start])
+        parts.append(request.text[last : token.start])
         last = token.end
         following = tokens[i + 1] if i + 1 < len(tokens) else None
         if not _is_noise(token, following, end, is_removal=is_removal, pages_count=pages_count):
@@ -40,8 +65,9 @@ def _is_noise(token: Token, following: Token | None, end: int, *, is_removal: bo
         return False
     if "page" in tags:
         # "a button of the list" says where; "a list button" says what
-        is_place = token.end == end or (following is not None and following.start == token.end
-                                        and bool(following.tags & _LOCATIVE))
+        is_place = token.end == end or (
+            following is not None and following.start == token.end and bool(following.tags & _LOCATIVE)
+        )
         return is_place and not pages_count
     if tags & _NOISE:
         return not tags & _MEANING
@@ -82,8 +108,10 @@ def says_which(request: Request, verb: Token, noun: Token) -> bool:
     if has_quote(request):
         return True
     if noun.start >= verb.end:
-        return bool(modifier(request, verb, noun, is_removal=True)
-                    or ("column-bare" in noun.tags and _is_named_behind(request, noun)))
+        return bool(
+            modifier(request, verb, noun, is_removal=True)
+            or ("column-bare" in noun.tags and _is_named_behind(request, noun))
+        )
     start, _ = request.clause_of(noun)
     return bool(essence(request, max(start, noun.start - 12), noun.start, is_removal=True))
 
@@ -91,18 +119,18 @@ def says_which(request: Request, verb: Token, noun: Token) -> bool:
 def _tail_clauses(request: Request, noun: Token) -> list[tuple[int, int]]:
     """The rest of the noun's clause, and the clauses behind it."""
     _, end = request.clause_of(noun)
-    return [(noun.end, end), *request.clause_bounds[noun.clause + 1:]]
+    return [(noun.end, end), *request.clause_bounds[noun.clause + 1 :]]
 
 
 def _has_click(request: Request, noun: Token) -> bool:
     """A click with something behind it, outside the noun phrase: 点击打开帮助页, but not 可点击的按钮."""
     for token in request.with_tag("click"):
         _, end = request.clause_of(token)
-        if token.end <= noun.start:
-            if token.clause == noun.clause:
-                continue
-        if essence(request, token.end, end) or (token.clause + 1 < len(request.clause_bounds) and _clause_has_purpose(
-                request, token.clause + 1)):
+        if token.end <= noun.start and token.clause == noun.clause:
+            continue
+        if essence(request, token.end, end) or (
+            token.clause + 1 < len(request.clause_bounds) and _clause_has_purpose(request, token.clause + 1)
+        ):
             return True
     return False
 
@@ -128,11 +156,13 @@ def _has_behaviour(request: Request, noun: Token) -> bool:
     return False
 
 
-_PUTTING_OFF = frozenset({"到时候", "到时候再说", "你看着办", "你定", "你决定", "看着办", "之后再说", "以后再说", "回头", "稍后"})
+_PUTTING_OFF = frozenset(
+    {"到时候", "到时候再说", "你看着办", "你定", "你决定", "看着办", "之后再说", "以后再说", "回头", "稍后"}
+)
 
 
 def _has_english_behaviour(request: Request, noun: Token) -> bool:
-    """"to export the list", "that opens help", "for the phone number"; "to the login page" is a place."""
+    """ "to export the list", "that opens help", "for the phone number"; "to the login page" is a place."""
     tokens = [token for token in request.tokens if token.start >= noun.end]
     for i, token in enumerate(tokens):
         following = tokens[i + 1] if i + 1 < len(tokens) else None
@@ -141,7 +171,7 @@ def _has_english_behaviour(request: Request, noun: Token) -> bool:
         if token.word.lower() == "to" and not following.tags & {"quantity", "page", "place"}:
             return True
         if "behaviour" in token.tags and essence(request, token.end, request.clause_of(token)[1]):
-            return not (token.word.lower() == "for" and _is_place_phrase(tokens[i + 1:]))
+            return not (token.word.lower() == "for" and _is_place_phrase(tokens[i + 1 :]))
         if "click" in token.tags:
             return True
     return False
@@ -161,10 +191,10 @@ def _is_named_behind(request: Request, noun: Token) -> bool:
 
 
 def _is_named_in_later_clause(request: Request, noun: Token) -> bool:
-    for start, end in request.clause_bounds[noun.clause + 1:]:
+    for start, end in request.clause_bounds[noun.clause + 1 :]:
         text = essence(request, start, end)
         latin = [token for token in request.tokens if start <= token.start < end and token.tags == {"latin"}]
-        if (text and len(text) <= 8 and text.endswith(_FIELD_LIKE)) or (latin and not request.is_english):
+        if (text and len(text) <= 8 and text.endswith(_endings()[0])) or (latin and not request.is_english):
             return True
     return False
 
@@ -172,16 +202,20 @@ def _is_named_in_later_clause(request: Request, noun: Token) -> bool:
 def _is_by(request: Request, verb: Token) -> bool:
     """按手机号加个搜索项: the field stands before the verb."""
     start, _ = request.clause_of(verb)
-    prefix = request.text[start:verb.start]
+    prefix = request.text[start : verb.start]
     by = max(prefix.rfind(word) for word in ("按照", "根据", "按"))
     return by >= 0 and bool(essence(request, start + by + 1, verb.start))
 
 
 def _is_for_field(request: Request, verb: Token) -> bool:
     """给状态字段加个下拉: a field that stands before the verb."""
-    return any("field" in token.tags and token.clause == verb.clause and token.end <= verb.start
-               and essence(request, max(request.clause_of(verb)[0], token.start - 8), token.start)
-               for token in request.tokens)
+    return any(
+        "field" in token.tags
+        and token.clause == verb.clause
+        and token.end <= verb.start
+        and essence(request, max(request.clause_of(verb)[0], token.start - 8), token.start)
+        for token in request.tokens
+    )
 
 
 def _has_target(request: Request, noun: Token) -> bool:
@@ -193,9 +227,14 @@ def _has_target(request: Request, noun: Token) -> bool:
             continue
         _, end = request.clause_of(token)
         goal = essence(request, token.end, end, pages_count=True)
-        has_latin = any("latin" in t.tags and not t.tags & {"quantity", "courtesy", "page", "place"}
-                        for t in request.tokens if token.end <= t.start < end)
+        has_latin = any(
+            "latin" in t.tags and not t.tags & {"quantity", "courtesy", "page", "place"}
+            for t in request.tokens
+            if token.end <= t.start < end
+        )
         has_page = any("page" in t.tags for t in request.tokens if token.end <= t.start < end)
-        if goal and (goal.rstrip("去上里中").endswith(_PAGE_LIKE) or has_page or has_latin or "behaviour" in token.tags):
+        if goal and (
+            goal.rstrip("去上里中").endswith(_endings()[1]) or has_page or has_latin or "behaviour" in token.tags
+        ):
             return True
     return False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from gatekeeper.spec.asking import Text
 from gatekeeper.spec.model import Distilled
-from gatekeeper.spec.routing import Text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,13 +18,22 @@ _RULES = (
     Text("如实报告每一条验收结果，没验的说没验。", "Report each acceptance item honestly; say what was not checked."),
     Text("还有歧义就停下来问。", "Stop and ask where something is still ambiguous."),
 )
-_WARNING = Text("⚠ 没有给出任何硬约束：动手前请确认哪些不能动。",
-                "⚠ No hard constraint was given: settle what must not change before the first edit.")
+_WARNING = Text(
+    "⚠ 没有给出任何硬约束：动手前请确认哪些不能动。",
+    "⚠ No hard constraint was given: settle what must not change before the first edit.",
+)
 
 
-def distill(requirement: str, *, clarifications: Iterable[str] = (), files: Iterable[str] = (),
-            constraints: Iterable[str] = (), stack: str = "", acceptance: Iterable[str] = (),
-            strict: bool = True) -> Distilled:
+def distill(
+    requirement: str,
+    *,
+    clarifications: Iterable[str] = (),
+    files: Iterable[str] = (),
+    constraints: Iterable[str] = (),
+    stack: str = "",
+    acceptance: Iterable[str] = (),
+    strict: bool = True,
+) -> Distilled:
     """Goal, stack, clarified items, range, constraints, acceptance and four working rules.
 
     strict: no constraint is reported, and warned of in the text.

@@ -16,9 +16,17 @@ if TYPE_CHECKING:
     from gatekeeper.spec.model import Match, Prepared, Query, Template
 
 
-def explain(text: str, templates: Sequence[Template], *, template_id: str | None = None, has_image: bool = False,
-            settings: SpecSettings | None = None, repo: str = "", usage: Mapping[str, Usage] | None = None,
-            terms: WordList | None = None) -> list[Explanation]:
+def explain(
+    text: str,
+    templates: Sequence[Template],
+    *,
+    template_id: str | None = None,
+    has_image: bool = False,
+    settings: SpecSettings | None = None,
+    repo: str = "",
+    usage: Mapping[str, Usage] | None = None,
+    terms: WordList | None = None,
+) -> list[Explanation]:
     """One explanation a template, hits first; only that of `template_id` if given.
 
     A text that recall skips is explained all the same, with the verdict that says so.
@@ -28,17 +36,39 @@ def explain(text: str, templates: Sequence[Template], *, template_id: str | None
     query = query_fingerprint(prepared.text, terms)
     common = common_tokens([template.fingerprint for template in templates])
     is_skipped = should_skip_matching(text, has_image)
-    matches = [match_template(query, template, threshold=threshold, common=common, repo=repo,
-                              usage=(usage or {}).get(template.id, Usage())) for template in templates
-               if template_id in (None, template.id)]
-    return [_explanation(match, prepared, query, threshold, text if is_skipped else None)
-            for match in sorted(matches, key=rank_order)]
+    matches = [
+        match_template(
+            query,
+            template,
+            threshold=threshold,
+            common=common,
+            repo=repo,
+            usage=(usage or {}).get(template.id, Usage()),
+        )
+        for template in templates
+        if template_id in (None, template.id)
+    ]
+    return [
+        _explanation(match, prepared, query, threshold, text if is_skipped else None)
+        for match in sorted(matches, key=rank_order)
+    ]
 
 
 def _explanation(match: Match, prepared: Prepared, query: Query, threshold: float, skipped: str | None) -> Explanation:
     verdict = match.verdict if skipped is None else SKIPPED
-    return Explanation(match.template.id, match.template.name, prepared, query.weights, match.template.fingerprint.weights,
-                       match.score, match.priors, match.rank_score, threshold, verdict, _line(match, verdict, threshold, skipped))
+    return Explanation(
+        match.template.id,
+        match.template.name,
+        prepared,
+        query.weights,
+        match.template.fingerprint.weights,
+        match.score,
+        match.priors,
+        match.rank_score,
+        threshold,
+        verdict,
+        _line(match, verdict, threshold, skipped),
+    )
 
 
 def _line(match: Match, verdict: str, threshold: float, skipped: str | None) -> str:
@@ -51,8 +81,13 @@ def _line(match: Match, verdict: str, threshold: float, skipped: str | None) -> 
     return explain_scalars(found.lexical, found.topic_evidence, threshold, found.ignored, verdict)
 
 
-def explain_scalars(lexical: float, topic_evidence: Sequence[str], threshold: float, ignored: Sequence[str] = (),
-                    verdict: str | None = None) -> str:
+def explain_scalars(
+    lexical: float,
+    topic_evidence: Sequence[str],
+    threshold: float,
+    ignored: Sequence[str] = (),
+    verdict: str | None = None,
+) -> str:
     """The sentence for a score without a template: below the line, or over it without topic evidence."""
     verdict = verdict or (BELOW_THRESHOLD if lexical < threshold else HIT if topic_evidence else NO_TOPIC_EVIDENCE)
     if verdict == BELOW_THRESHOLD:

@@ -91,15 +91,20 @@ def _rename(request: Request) -> Found | None:
     verbs = request.with_tag("rename")
     for noun in request.with_tag("rename-noun") if verbs else ():
         for verb in verbs:
-            if verb.clause == noun.clause and 0 <= verb.start - noun.end <= 40 and _is_only_a_name(
-                    request, noun.end, verb.start):
+            if (
+                verb.clause == noun.clause
+                and 0 <= verb.start - noun.end <= 40
+                and _is_only_a_name(request, noun.end, verb.start)
+            ):
                 return Found("rename", VALUE)
     return None
 
 
 def _has_name(request: Request, verb: Token) -> bool:
-    return any(token.clause == verb.clause and (token.tags & {"rename-noun"} or token.tags == {"latin"})
-               for token in request.tokens)
+    return any(
+        token.clause == verb.clause and (token.tags & {"rename-noun"} or token.tags == {"latin"})
+        for token in request.tokens
+    )
 
 
 def _is_only_a_name(request: Request, start: int, end: int) -> bool:
@@ -124,14 +129,20 @@ def _button(request: Request) -> Found | None:
 
 def _button_attribute(request: Request) -> Found | None:
     for i, noun in enumerate(request.tokens):
-        if "button" in noun.tags and (_follows_change(request, i) or _has_attribute(request, noun)):
+        if "button" in noun.tags and (
+            _follows_change(request, i) or _has_attribute(request, noun) or _precedes_change(request, noun)
+        ):
             return Found("button-attr", ATTRIBUTE)
     return None
 
 
 def _column(request: Request) -> Found | None:
     changed = _changed(request, "column")
-    if changed is None and any(token.word == "列宽" for token in request.with_tag("add", "column")) and request.has("add"):
+    if (
+        changed is None
+        and any(token.word == "列宽" for token in request.with_tag("add", "column"))
+        and request.has("add")
+    ):
         return Found("column", ATTRIBUTE)  # 加列宽: wider, not one more
     return changed or _container(request, "column", "column")
 
@@ -144,7 +155,11 @@ def _route(request: Request) -> Found | None:
 def _changed(request: Request, key: str) -> Found | None:
     """An old column or menu that changes: its value is ours to decide."""
     for i, noun in enumerate(request.tokens):
-        if key not in noun.tags or not _has_change_before(request, i, key):
+        if key not in noun.tags:
+            continue
+        if "column-bare" not in noun.tags and _precedes_change(request, noun):
+            return Found(key, ATTRIBUTE)
+        if not _has_change_before(request, i, key):
             continue
         if "attribute-column" in noun.tags or _has_attribute(request, noun) or _ends_phrase(request, i):
             return Found(key, ATTRIBUTE)
@@ -156,8 +171,11 @@ def _has_change_before(request: Request, i: int, key: str) -> bool:
         return True
     noun = request.tokens[i]
     return ("attribute-column" in noun.tags or key == "route") and any(
-        "change" in verb.tags and verb.clause == noun.clause
-        and 0 <= noun.start - verb.end <= _window(request, _CONTAINER_WINDOW) for verb in request.tokens)
+        "change" in verb.tags
+        and verb.clause == noun.clause
+        and 0 <= noun.start - verb.end <= _window(request, _CONTAINER_WINDOW)
+        for verb in request.tokens
+    )
 
 
 def _follows_change(request: Request, i: int) -> bool:
@@ -165,7 +183,7 @@ def _follows_change(request: Request, i: int) -> bool:
     noun = request.tokens[i]
     end = noun.start
     for token in reversed(request.tokens[:i]):
-        if token.clause != noun.clause or request.text[token.end:end].strip():
+        if token.clause != noun.clause or request.text[token.end : end].strip():
             return False
         if "change" in token.tags:
             return True
@@ -175,11 +193,22 @@ def _follows_change(request: Request, i: int) -> bool:
     return False
 
 
+def _precedes_change(request: Request, noun: Token) -> bool:
+    """排序改成倒序, 图标换一下: a change directly behind the noun."""
+    return (
+        any(
+            token.start == noun.end and token.clause == noun.clause and token.tags & {"become", "change", "adjust"}
+            for token in request.tokens
+        )
+        and not request.is_english
+    )
+
+
 def _has_attribute(request: Request, noun: Token) -> bool:
     """Whether an attribute follows the noun, with 的 or nothing between, or in English stands beside it."""
     for token in request.with_tag("attribute"):
         if token.clause == noun.clause and token is not noun:
-            between = request.text[noun.end:token.start]
+            between = request.text[noun.end : token.start]
             if token.start >= noun.end and between.strip() in ("", "的", "们的"):
                 return True
             if request.is_english and 0 <= noun.start - token.end <= 12:
@@ -215,7 +244,7 @@ def _container(request: Request, family: str, noun_tag: str, *verb_tags: str) ->
 
 def _as_found(request: Request, family: str, verb: Token, noun: Token) -> Found:
     deleting = "remove" in verb.tags
-    words = request.text[min(verb.start, noun.start):max(verb.end, noun.end)]
+    words = request.text[min(verb.start, noun.start) : max(verb.end, noun.end)]
     if deleting:
         return Found(family, CONTAINER, True, says_which(request, verb, noun), words)
     if verb.start >= noun.end:  # 导出按钮加一个
@@ -231,20 +260,24 @@ def _verb_before(request: Request, noun: Token, verb_tags: tuple[str, ...]) -> T
     for verb in request.tokens:
         if verb.start >= noun.start:
             return None
-        if verb.clause == noun.clause and verb.tags & tags and noun.start - verb.end <= window and not (
-                _is_temporal(request, verb) or _is_label(request, verb)):
+        if (
+            verb.clause == noun.clause
+            and verb.tags & tags
+            and noun.start - verb.end <= window
+            and not (_is_temporal(request, verb) or _is_label(request, verb))
+        ):
             return verb
     return None
 
 
 def _is_temporal(request: Request, verb: Token) -> bool:
     """删除后, 新增时: no order to remove or to add."""
-    return request.text[verb.end:verb.end + 1] in ("后", "时", "前") or request.text.startswith("之", verb.end)
+    return request.text[verb.end : verb.end + 1] in ("后", "时", "前") or request.text.startswith("之", verb.end)
 
 
 def _is_label(request: Request, verb: Token) -> bool:
     """Whether a verb is part of a noun phrase: the 批量 or 的 before it shows that it names a thing."""
-    before = request.text[max(0, verb.start - 2):verb.start]
+    before = request.text[max(0, verb.start - 2) : verb.start]
     return before == "批量" or (before[-1:] == "的" and "remove" in verb.tags)
 
 

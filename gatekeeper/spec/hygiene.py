@@ -10,6 +10,7 @@ from gatekeeper.spec.lexicon import word_list
 from gatekeeper.spec.model import PROJECT, CheckedTemplate
 from gatekeeper.spec.paths import names_a_file
 from gatekeeper.spec.request import fold
+from gatekeeper.spec.secrets import mask_secrets
 from gatekeeper.spec.settings import MAX_KEPT_ITEMS, NEAR_DUPLICATE_LENGTH, NEAR_DUPLICATE_RATIO
 
 TYPE_CHECKING = False
@@ -29,8 +30,10 @@ def _words() -> dict[str, tuple[str, ...]]:
 def _holds(text: str, tag: str) -> bool:
     """Whether a text holds a word of a list: Chinese anywhere, Latin as a word of its own."""
     low = fold(text).lower()
-    return any(re.search(rf"(?<![a-z0-9_]){re.escape(word)}(?![a-z0-9_])", low) if word.isascii() else word in low
-               for word in _words()[tag])
+    return any(
+        re.search(rf"(?<![a-z0-9_]){re.escape(word)}(?![a-z0-9_])", low) if word.isascii() else word in low
+        for word in _words()[tag]
+    )
 
 
 # --- redlines
@@ -46,7 +49,10 @@ def is_vague_scope(redline: str) -> bool:
     return _holds(redline, "scope-of-time") and not _names_a_file(redline)
 
 
-_BARE_FILE = r"(?i)(?<![a-z])(?:dockerfile|makefile|jenkinsfile)(?![a-z])|(?<![\w.])\.(?:env|gitignore|eslintrc)\b|[\u4e00-\u9fff]\.[a-z]{2,6}\b"
+_BARE_FILE = (
+    r"(?i)(?<![a-z])(?:dockerfile|makefile|jenkinsfile)(?![a-z])"
+    r"|(?<![\w.])\.(?:env|gitignore|eslintrc)\b|[\u4e00-\u9fff]\.[a-z]{2,6}\b"
+)
 
 
 def _names_a_file(redline: str) -> bool:
@@ -77,7 +83,7 @@ def normalize(text: str) -> str:
 
 
 def _grams(text: str) -> set[str]:
-    return {text[i:i + 2] for i in range(len(text) - 1)}
+    return {text[i : i + 2] for i in range(len(text) - 1)}
 
 
 def is_near_duplicate(a: str, b: str) -> bool:
@@ -114,8 +120,10 @@ def polarity(text: str) -> int:
 @lru_cache(maxsize=8)
 def _any_of(words: tuple[str, ...]) -> str:
     """A pattern of all words, the longest first, Latin ones with borders."""
-    return "|".join(rf"(?<![a-z0-9_]){re.escape(word)}(?![a-z0-9_])" if word.isascii() else re.escape(word)
-                    for word in sorted(words, key=len, reverse=True))
+    return "|".join(
+        rf"(?<![a-z0-9_]){re.escape(word)}(?![a-z0-9_])" if word.isascii() else re.escape(word)
+        for word in sorted(words, key=len, reverse=True)
+    )
 
 
 def merge_near_duplicates(items: Iterable[str]) -> list[str]:
@@ -131,50 +139,6 @@ def merge_near_duplicates(items: Iterable[str]) -> list[str]:
         elif len(item) > len(kept[place]):
             kept[place] = item
     return kept
-
-
-# --- secrets
-
-
-_MASKS = (
-    ("private-key", "PRIVATE KEY", re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:(?!-----)[\s\S]){0,8000}"
-                               r"(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?")),
-    ("token", r"[a-z]{2}[-_]|AKIA|ASIA|AIza|eyJ", re.compile(r"(?<![A-Za-z0-9])(?:sk|pk|rk)[-_](?:[A-Za-z0-9]+[-_])?[A-Za-z0-9_-]{16,200}"
-                         r"|(?<![A-Za-z0-9])gh[pousr]_[A-Za-z0-9]{20,255}|(?<![A-Za-z0-9])github_pat_[A-Za-z0-9_]{20,255}"
-                         r"|(?<![A-Za-z0-9])glpat-[A-Za-z0-9_-]{16,100}|(?<![A-Za-z0-9])xox[abprs]-[A-Za-z0-9-]{10,200}"
-                         r"|(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])|(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{30,60}"
-                         r"|(?<![A-Za-z0-9])(?:npm|hf|pypi)[_-][A-Za-z0-9_-]{20,250}"
-                         r"|(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{4,4000}(?:\.[A-Za-z0-9_-]{0,2000})?")),
-    ("token", "(?i)bearer|authorization", re.compile(r"(?i)(?P<keep>\bauthorization\s{0,3}[:=]\s{0,3}[\"']?(?:bearer|basic|token)\s{1,3}"
-                         r"|(?<![a-z])bearer\s{1,3}(?=[A-Za-z0-9._~+/-]{12}))[A-Za-z0-9._~+/=-]{6,4000}")),
-    ("password", "://[^@]{0,400}@", re.compile(r"(?P<keep>[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s:/@\"']{0,100}:)[^\s@/\"']{1,200}(?=@)")),
-    ("password", "(?i)passw|pwd|passphrase|secret|key|token|credential", re.compile(
-        r"(?i)(?P<keep>(?:(?<![A-Za-z])|(?<=_))(?:[A-Za-z0-9_-]{0,30}[_-])?(?:password|passwd|pwd|passphrase|secret|"
-        r"api[_-]?key|access[_-]?key|secret[_-]?key|client[_-]?secret|private[_-]?key|auth[_-]?token|access[_-]?token|"
-        r"refresh[_-]?token|token|credential)s?[\"']?\s{0,3}(?:=|:|：|＝)\s{0,3}[\"']?)(?!(?:string|str|null|none|undefined|true|"
-        r"false|number|required|optional|\*|<|\$\{|\[|已掩))[^\s\"',;，；。&)}\]]{4,400}")),
-    ("password", "[码令钥牌]", re.compile(r"(?P<keep>(?:密码|口令|密钥|令牌|秘钥)\s{0,2}(?:是|为|:|：|=|＝)\s{0,2}[\"'「]?)(?=[!-~]{4})[!-~]{4,200}")),
-    ("email", "@", re.compile(r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}"
-                         r"(?![A-Za-z0-9])")),
-)  # fmt: skip
-
-
-def mask_secrets(text: str) -> tuple[str, dict[str, int]]:
-    """The text with keys, tokens, passwords and e-mail addresses replaced by «kind», and how many of each kind.
-
-    Idempotent; linear in the text.
-    """
-    counts: dict[str, int] = {}
-    for kind, hint, pattern in _MASKS:
-        if not re.search(hint, text):
-            continue
-
-        def mask(match: re.Match[str], kind: str = kind) -> str:
-            counts[kind] = counts.get(kind, 0) + 1
-            return (match.groupdict().get("keep") or "") + f"[{kind}]"
-
-        text = pattern.sub(mask, text)
-    return text, counts
 
 
 # --- a template on its way to disk
@@ -196,8 +160,11 @@ def check_template(template: Template) -> CheckedTemplate:
 
     redlines = merge_near_duplicates(map(clean, template.redlines))
     dropped = [redline for redline in redlines if is_task_scoped(redline)]
-    hoisted = [redline for redline in redlines if classify_redline(redline) == PROJECT_LEVEL] if (
-        template.scope == PROJECT) else []
+    hoisted = (
+        [redline for redline in redlines if classify_redline(redline) == PROJECT_LEVEL]
+        if (template.scope == PROJECT)
+        else []
+    )
     checked = replace(
         template,
         name=clean(template.name),

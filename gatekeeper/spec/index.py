@@ -20,8 +20,8 @@ from gatekeeper.spec.matching import (
     verdict_of,
 )
 from gatekeeper.spec.model import HIT, Match, Usage
-from gatekeeper.spec.tokenizing import damp_generic
 from gatekeeper.spec.settings import DF_MAX_RATIO, DF_MIN_TEMPLATES
+from gatekeeper.spec.tokenizing import damp_generic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,14 +76,21 @@ class TemplateIndex:
         score_rows(
             self._indptr, self._rows, self._weights, self._norms,
             array("q", [self._term_ids[token] for token in known]), array("d", weights),
-            array("d", [0.0 if token in query.paths else weight for token, weight in zip(known, weights)]),
+            array("d", [0.0 if token in query.paths else weight for token, weight in zip(known, weights, strict=True)]),
             array("i", [evidence_points(token, weight, is_common=token in self._common)
-                        for token, weight in zip(known, weights)]),
+                        for token, weight in zip(known, weights, strict=True)]),
             norm(query), float(coverage_mass(query)), COSINE_SHARE, COVERAGE_SHARE, scores, evidence)  # fmt: skip
         return scores, evidence
 
-    def recall(self, query: Query, *, threshold: float, max_templates: int, repo: str = "",
-               usage: Mapping[str, Usage] | None = None) -> list[Match]:
+    def recall(
+        self,
+        query: Query,
+        *,
+        threshold: float,
+        max_templates: int,
+        repo: str = "",
+        usage: Mapping[str, Usage] | None = None,
+    ) -> list[Match]:
         """The best hits, best first: what heads `matching.rank`. Only rows that can be among them are looked at."""
         scores, evidence = self.scores(query)
         best: list[tuple[float, str, int]] = []

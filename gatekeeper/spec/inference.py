@@ -19,8 +19,11 @@ _COMPONENTS = (
     ("textarea", r"多行文本|文本域|(?<![\w-])text-?area(?![\w-])"),
     ("input", r"输入框|文本框|(?<![\w-])(?:input|text ?box)(?![\w-])"),
 )  # fmt: skip
-_COMPONENT_HINT = re.compile(r"[开下选单多复勾日时数计文输]|switch|toggle|select|drop|option|radio|check|date|num|"
-                             r"text|input", re.IGNORECASE)
+_COMPONENT_HINT = re.compile(
+    r"[开下选单多复勾日时数计文输]|switch|toggle|select|drop|option|radio|check|date|num|"
+    r"text|input",
+    re.IGNORECASE,
+)
 _CONNECTOR = r"(?:改成|改为|换成|换为|变成|调成|调整为|设为|设成|设置为|为|是|取|等于|:|=)"
 _VALUE = r"(?:[「『“‘\"'](?P<quoted>[^」』”’\"'\n]{1,24})[」』”’\"']|(?P<plain>[^\s,;。!?、「『“‘\"'()]{1,20}))"
 _DEFAULTS = (
@@ -31,10 +34,31 @@ _DEFAULTS = (
     rf"(?:提交值|传入值|接口值)\s?{_CONNECTOR}?\s?{_VALUE}",
     rf"(?i:\bdefault(?:s|ing|ed)?(?: value)?(?: to| of| is| as|:| =)) ?{_VALUE}",
 )
-_NO_VALUE = tuple("改 调 换 和 与 的 没 不 也 要 怎 需 吗 修 更 还 或 什么 多少".split())
+_NO_VALUE = (*"改调换和与的没不也要怎需吗修更还或", "什么", "多少")
 _TRAILING = r"(?:即可|就行|就好|好了|吧|了|呢|啊)+$"
-_NO_FIELD = frozenset({"vue", "react", "java", "api", "css", "html", "sql", "json", "url", "http", "tab", "ui",
-                       "the", "js", "ts", "python", "spring", "redis", "mysql"})
+_NO_FIELD = frozenset(
+    {
+        "vue",
+        "react",
+        "java",
+        "api",
+        "css",
+        "html",
+        "sql",
+        "json",
+        "url",
+        "http",
+        "tab",
+        "ui",
+        "the",
+        "js",
+        "ts",
+        "python",
+        "spring",
+        "redis",
+        "mysql",
+    }
+)
 
 
 def infer(request: Request) -> Inferred:
@@ -57,7 +81,12 @@ def _field(request: Request) -> str | None:
         if "crud-noun" not in noun.tags:
             continue
         before = tokens[i - 1] if i else None
-        if before and _is_identifier(before, request) and not _is_compound(request, i - 1) and _is_next(request, before, noun):
+        if (
+            before
+            and _is_identifier(before, request)
+            and not _is_compound(request, i - 1)
+            and _is_next(request, before, noun)
+        ):
             return before.word
         j = i + 1
         while j < len(tokens) and _names(tokens[j], request) and _is_next(request, tokens[j - 1], tokens[j]):
@@ -72,18 +101,24 @@ _NAMING = frozenset({"behaviour", "crud-noun"})
 
 def _names(token: Token, request: Request) -> bool:
     """Whether a name may follow: 字段名为, a field called."""
-    return bool(token.tags & _NAMING) and (not request.is_english or token.word.lower() in ("called", "named", "labeled"))
+    return bool(token.tags & _NAMING) and (
+        not request.is_english or token.word.lower() in ("called", "named", "labeled")
+    )
 
 
 def _is_compound(request: Request, i: int) -> bool:
     """Whether an English word is the last of several: no identifier in "phone number field"."""
-    return (request.is_english and i > 0 and _is_identifier(request.tokens[i - 1], request)
-            and _is_next(request, request.tokens[i - 1], request.tokens[i]))
+    return (
+        request.is_english
+        and i > 0
+        and _is_identifier(request.tokens[i - 1], request)
+        and _is_next(request, request.tokens[i - 1], request.tokens[i])
+    )
 
 
 def _is_next(request: Request, left: Token, right: Token) -> bool:
     """Whether nothing but blanks, quotes and marks of naming stand between two words."""
-    return left.clause == right.clause and not request.text[left.end:right.start].strip(" :=`(名为的\"'「」")
+    return left.clause == right.clause and not request.text[left.end : right.start].strip(" :=`(名为的\"'「」")
 
 
 def _is_identifier(token: Token, request: Request) -> bool:
@@ -94,8 +129,22 @@ def _is_identifier(token: Token, request: Request) -> bool:
 
 
 _COMPONENT = frozenset({"component", "crud-noun", "fast"})
-_NO_NAME = _COMPONENT | {"quantity", "adjective", "add", "remove", "change", "place", "page", "negation", "purpose",
-                         "behaviour", "to", "courtesy", "connective", "broad"}
+_NO_NAME = _COMPONENT | {
+    "quantity",
+    "adjective",
+    "add",
+    "remove",
+    "change",
+    "place",
+    "page",
+    "negation",
+    "purpose",
+    "behaviour",
+    "to",
+    "courtesy",
+    "connective",
+    "broad",
+}
 
 
 def _default(text: str) -> str | None:

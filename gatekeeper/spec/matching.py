@@ -7,7 +7,14 @@ from math import log2, sqrt
 
 from gatekeeper.spec.lexicon import tag_aliases, word_list
 from gatekeeper.spec.model import BELOW_THRESHOLD, HIT, NO_TOPIC_EVIDENCE, Match, Priors, Score, Usage
-from gatekeeper.spec.settings import ALONE_LEXICAL, DF_MAX_RATIO, DF_MIN_TEMPLATES, HALF_LIFE_DAYS, WEAK_LEXICAL, SpecSettings
+from gatekeeper.spec.settings import (
+    ALONE_LEXICAL,
+    DF_MAX_RATIO,
+    DF_MIN_TEMPLATES,
+    HALF_LIFE_DAYS,
+    WEAK_LEXICAL,
+    SpecSettings,
+)
 from gatekeeper.spec.tokenizing import damp_generic, is_gram
 
 TYPE_CHECKING = False
@@ -64,8 +71,9 @@ def _low_signals() -> tuple[frozenset[str], frozenset[str]]:
     """Tokens that are no topic, and the Chinese fragments of container words: 2-grams cut words."""
     signals = word_list("signals")
     containers = [word for word in signals.of("containers") if not word.isascii()]
-    fragments = {word[i:i + size] for word in containers for size in range(2, len(word))
-                 for i in range(len(word) - size + 1)}
+    fragments = {
+        word[i : i + size] for word in containers for size in range(2, len(word)) for i in range(len(word) - size + 1)
+    }
     plain = signals.of("actions", "containers", "weak") | word_list("stops").of("generic-base-names")
     return frozenset(plain), frozenset(fragments)
 
@@ -125,8 +133,10 @@ def verdict_of(lexical: float, n_points: int, threshold: float) -> str:
 
 def points_of(query: Fingerprint, found: Score) -> int:
     """The points of all that a query shares with a template."""
-    return sum(evidence_points(token, query.weights.get(token, 0.0), is_common=token not in found.topic_evidence)
-               for token in found.shared)
+    return sum(
+        evidence_points(token, query.weights.get(token, 0.0), is_common=token not in found.topic_evidence)
+        for token in found.shared
+    )
 
 
 # --- priors
@@ -157,8 +167,8 @@ def tag_key(tag: str) -> str:
     if tag in aliases.keys:
         return aliases.keys[tag]
     for prefix in aliases.prefixes:
-        if tag.startswith(prefix) and tag[len(prefix):] in aliases.components:
-            return aliases.keys.get(tag[len(prefix):], tag[len(prefix):])
+        if tag.startswith(prefix) and tag[len(prefix) :] in aliases.components:
+            return aliases.keys.get(tag[len(prefix) :], tag[len(prefix) :])
     return tag
 
 
@@ -170,8 +180,13 @@ def tag_overlap(query_tags: Iterable[str], template_tags: Iterable[str]) -> floa
 
 def priors_of(query: Query, template: Template, *, repo: str = "", usage: Usage = _NEVER) -> Priors:
     """What speaks for a template besides its words. repo: the hash of the current project."""
-    return Priors(float(same_category(query.category, template.category)), tag_overlap(query.tags, template.tags),
-                  float(bool(repo) and template.repo == repo), recency(usage.days), popularity(usage.hits))
+    return Priors(
+        float(same_category(query.category, template.category)),
+        tag_overlap(query.tags, template.tags),
+        float(bool(repo) and template.repo == repo),
+        recency(usage.days),
+        popularity(usage.hits),
+    )
 
 
 def prior(priors: Priors) -> float:
@@ -187,22 +202,44 @@ def rank_score(lexical: float, priors: Priors) -> float:
 # --- a whole library, plainly
 
 
-def match_template(query: Query, template: Template, *, threshold: float, common: frozenset[str] = frozenset(),
-                   repo: str = "", usage: Usage = _NEVER) -> Match:
+def match_template(
+    query: Query,
+    template: Template,
+    *,
+    threshold: float,
+    common: frozenset[str] = frozenset(),
+    repo: str = "",
+    usage: Usage = _NEVER,
+) -> Match:
     """One template as a query sees it."""
     found = score(query, template.fingerprint, common=common)
     priors = priors_of(query, template, repo=repo, usage=usage)
-    return Match(template, found, priors, rank_score(found.lexical, priors),
-                 verdict_of(found.lexical, points_of(query, found), threshold))
+    return Match(
+        template,
+        found,
+        priors,
+        rank_score(found.lexical, priors),
+        verdict_of(found.lexical, points_of(query, found), threshold),
+    )
 
 
-def rank(query: Query, templates: Sequence[Template], *, settings: SpecSettings | None = None, repo: str = "",
-         usage: Mapping[str, Usage] | None = None) -> list[Match]:
+def rank(
+    query: Query,
+    templates: Sequence[Template],
+    *,
+    settings: SpecSettings | None = None,
+    repo: str = "",
+    usage: Mapping[str, Usage] | None = None,
+) -> list[Match]:
     """Every template, hits first, best first, ties by id. `TemplateIndex` gives the same hits faster."""
     threshold = (settings or SpecSettings()).match_threshold
     common = common_tokens([template.fingerprint for template in templates])
-    matches = [match_template(query, template, threshold=threshold, common=common, repo=repo,
-                              usage=(usage or {}).get(template.id, _NEVER)) for template in templates]
+    matches = [
+        match_template(
+            query, template, threshold=threshold, common=common, repo=repo, usage=(usage or {}).get(template.id, _NEVER)
+        )
+        for template in templates
+    ]
     return sorted(matches, key=rank_order)
 
 

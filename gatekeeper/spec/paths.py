@@ -82,7 +82,9 @@ def _path_or_none(start: int, end: int, named: str, mentioned: bool) -> Span | N
         return Span(start, end, PATH, named)
     if named.startswith("/"):
         return Span(start, end, ROUTE, named)
-    is_folder = parts[0] in _names()[2] or parts[0] in _names()[3] or parts[0] in (".", "..", "~") or named.endswith("/")
+    is_folder = (
+        parts[0] in _names()[2] or parts[0] in _names()[3] or parts[0] in (".", "..", "~") or named.endswith("/")
+    )
     worded = [part for part in parts if _LETTER.match(part[0])]
     if (is_folder and len(parts) > 1) or named.endswith("/") or len(worded) > 2:
         return Span(start, end, PATH, named)

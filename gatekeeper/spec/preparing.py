@@ -23,23 +23,29 @@ _FENCE = re.compile(r"```|^~~~", re.MULTILINE)
 _CODE_LINE = re.compile(r"[;{}()=<>\[\]]|^\s*(?:import|from|return|def|class|const|let|var|if|for|#|//|\$)\b")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
-_FRAME = re.compile(r"\s*at\s.*(?::\d+\)?|:line \d+|\((?:native(?: code)?|<anonymous>|Unknown Source|Native Method)\))\s*$")
+_FRAME = re.compile(
+    r"\s*at\s.*(?::\d+\)?|:line \d+|\((?:native(?: code)?|<anonymous>|Unknown Source|Native Method)\))\s*$"
+)
 _MORE = re.compile(r"\s*\.\.\. \d+ (?:more|common frames omitted)\s*$")
 _PYTHON_FRAME = re.compile(r"\s*File \"[^\"\n]*\", line \d+")
-_TRACEBACK = re.compile(r"\s*(?:Traceback \(most recent call last\):|During handling of the above exception.*"
-                        r"|The above exception was the direct cause.*)\s*$")
+_TRACEBACK = re.compile(
+    r"\s*(?:Traceback \(most recent call last\):|During handling of the above exception.*"
+    r"|The above exception was the direct cause.*)\s*$"
+)
 _MARKS = re.compile(r"\s*[~^]+\s*$")
 _FRAME_WITHIN = re.compile(r"\s+at\s[\w.$<>\[\] ]{1,80}\([^()\s]{1,300}:\d+\)")
 
 _RUN = re.compile(r"[A-Za-z0-9_.@~+\-/\\:#?&=%$]{2,}")
 _EMPTY = re.compile(r"\([ \t]*\)|``(?!`)")
 _UUID = re.compile(r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![0-9A-Za-z])")
-_HEX = re.compile(r"(?<![0-9A-Za-z_#])[0-9a-fA-F]{%d,}(?![0-9A-Za-z_])" % MIN_HEX_LENGTH)
+_HEX = re.compile(rf"(?<![0-9A-Za-z_#])[0-9a-fA-F]{{{MIN_HEX_LENGTH},}}(?![0-9A-Za-z_])")
 _DIGIT = re.compile(r"[0-9]")
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$-]{0,63}", re.ASCII)
 _CUT = " … "
 
-_IMAGE = re.compile(r"!\[[^\]\n]{0,200}\]\([^)\n]{0,500}\)|\[(?:image|图片|图像|截图|img)[^\]\n]{0,80}\]", re.IGNORECASE)
+_IMAGE = re.compile(
+    r"!\[[^\]\n]{0,200}\]\([^)\n]{0,500}\)|\[(?:image|图片|图像|截图|img)[^\]\n]{0,80}\]", re.IGNORECASE
+)
 _EFFECTIVE = re.compile(r"[A-Za-z0-9\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
 
@@ -82,7 +88,7 @@ def effective_length(raw: str) -> tuple[int, bool]:
     shows_image = n_images > 0 or "截图" in text or any(span.path.lower().endswith(suffixes) for span in spans)
     parts, last = [], 0
     for span in spans:
-        parts.append(without[last:span.start])
+        parts.append(without[last : span.start])
         last = span.end
     return len(_EFFECTIVE.findall("".join([*parts, without[last:]]))), shows_image
 
@@ -98,7 +104,7 @@ def _truncate(text: str) -> str:
     if len(text) <= MAX_PREPARED_LENGTH:
         return text
     room = MAX_PREPARED_LENGTH - len(_CUT)
-    return text[: room // 2].rstrip() + _CUT + text[-(room - room // 2):].lstrip()
+    return text[: room // 2].rstrip() + _CUT + text[-(room - room // 2) :].lstrip()
 
 
 # --- code and stack traces
@@ -243,7 +249,7 @@ class _BracketScan:
                 if end > 0:
                     i = end
                     if before in "{,":
-                        self._add_key(start, text[start + 1:end - 1], end)
+                        self._add_key(start, text[start + 1 : end - 1], end)
             elif before in ("{", ",") and open_brackets:
                 word = _IDENTIFIER.match(text, start)
                 if word:
@@ -270,7 +276,7 @@ class _BracketScan:
         return -1
 
     def _add_key(self, start: int, key: str, end: int) -> None:
-        following = self._text[end:end + 16].lstrip()
+        following = self._text[end : end + 16].lstrip()
         if following[:1] == ":" and 0 < len(key.strip()) <= 64 and "\n" not in key:
             self._keys.append((start, " ".join(key.split())))
 

@@ -13,8 +13,10 @@ MAX_READ = 4000  # a longer text is read at its head and its tail: the task stan
 
 _FOLD = {**{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}, 0x3000: 32}
 _LOWER = {**{code: code + 32 for code in range(65, 91)}, 0x2019: 39}
-_QUOTED = re.compile(r"「[^」\n]{1,200}」|『[^』\n]{1,200}』|“[^”\n]{1,200}”|‘[^’\n]{1,200}’|\"[^\"\n]{1,200}\""
-                     r"|(?<![A-Za-z0-9])'[^'\n]{1,200}'(?![A-Za-z0-9])")
+_QUOTED = re.compile(
+    r"「[^」\n]{1,200}」|『[^』\n]{1,200}』|“[^”\n]{1,200}”|‘[^’\n]{1,200}’|\"[^\"\n]{1,200}\""
+    r"|(?<![A-Za-z0-9])'[^'\n]{1,200}'(?![A-Za-z0-9])"
+)
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*(?:['’\-][A-Za-z0-9_]+)*")
 _BLANKS = re.compile(r"\s+")
 _CJK = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
@@ -49,7 +51,7 @@ class Request:
 
     def __init__(self, raw: str, words: WordList | None = None) -> None:
         if len(raw) > MAX_READ:
-            raw = raw[: MAX_READ // 2] + "\n" + raw[-MAX_READ // 2:]
+            raw = raw[: MAX_READ // 2] + "\n" + raw[-MAX_READ // 2 :]
         folded = fold(raw)
         self.spans = find_spans(folded)
         self.text = _BLANKS.sub(_one_blank, _without(folded, self.spans)).strip()
@@ -109,7 +111,7 @@ def _without(text: str, spans: list[Span]) -> str:
     """The text with a blank for each file, folder, address and mention."""
     parts, last = [], 0
     for span in spans:
-        parts += [text[last:span.start], " "]
+        parts += [text[last : span.start], " "]
         last = span.end
     return "".join([*parts, text[last:]])
 
@@ -117,7 +119,7 @@ def _without(text: str, spans: list[Span]) -> str:
 def _hide(text: str, quoted: list[re.Match[str]]) -> str:
     parts, last = [], 0
     for match in quoted:
-        parts += [text[last:match.start() + 1], HIDDEN * (len(match[0]) - 2), match[0][-1]]
+        parts += [text[last : match.start() + 1], HIDDEN * (len(match[0]) - 2), match[0][-1]]
         last = match.end()
     return "".join([*parts, text[last:]])
 
@@ -133,8 +135,10 @@ def _lexer(words: WordList) -> _Lexer:
     for word in words.tags:
         if not word.isascii() or " " in word or "-" in word:
             by_first.setdefault(word[0], []).append(word)
-    return _Lexer(dict(words.tags), {first: tuple(sorted(found, key=lambda word: (-len(word), word)))
-                                     for first, found in by_first.items()})
+    return _Lexer(
+        dict(words.tags),
+        {first: tuple(sorted(found, key=lambda word: (-len(word), word))) for first, found in by_first.items()},
+    )
 
 
 _DDL = frozenset({"ddl", "ddl-column"})

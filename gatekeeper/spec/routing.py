@@ -8,6 +8,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from gatekeeper.spec.asking import (
+    CONSERVATIVE_DEFAULTS,
+    GAPS,
+    WHICH,
+    Text,
+    ask_for_gap,
+    candidates_of,
+    open_dimensions,
+)
 from gatekeeper.spec.decision import (
     ASKED,
     CHAT,
@@ -27,17 +36,7 @@ from gatekeeper.spec.decision import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gatekeeper.spec.decision import Classification, Decision, Gap, Triage
-
-
-class Text(NamedTuple):
-    """One sentence in both languages."""
-
-    zh: str
-    en: str
-
-    def of(self, is_english: bool) -> str:
-        return self.en if is_english else self.zh
+    from gatekeeper.spec.decision import Classification, Decision
 
 
 class Route(NamedTuple):
@@ -59,52 +58,92 @@ class Route(NamedTuple):
 
 ROUTES: dict[str, Route] = {
     L3: Route(
-        TRIAGE, 4, True,
+        TRIAGE,
+        4,
+        True,
         Text("L3：架构、重构、迁移、建表、跨模块", "L3: architecture, refactoring, migration, tables, across modules"),
-        Text("用同一段原文调 spec_triage；动手前一次问清全部问题；答后 spec_distill，收尾 spec_retro。",
-             "call spec_triage with the same text; ask everything at once before any file tool; then spec_distill, "
-             "implement, spec_retro."),
-        Text("L3：用同一段原文调 spec_triage，先一次问清，再动手。",
-             "L3: call spec_triage with the same text; ask first, all at once, then act.")),
+        Text(
+            "用同一段原文调 spec_triage；动手前一次问清全部问题；答后 spec_distill，收尾 spec_retro。",
+            "call spec_triage with the same text; ask everything at once before any file tool; then spec_distill, "
+            "implement, spec_retro.",
+        ),
+        Text(
+            "L3：用同一段原文调 spec_triage，先一次问清，再动手。",
+            "L3: call spec_triage with the same text; ask first, all at once, then act.",
+        ),
+    ),
     FAST: Route(
-        IMPLEMENT, 1, False,
+        IMPLEMENT,
+        1,
+        False,
         Text("L1：单点小改，或用户说了直接做", "L1: one small edit, or the user said to just do it"),
         Text("直接实现，不提问，不走体检和蒸馏。", "do it now; ask nothing; no triage, no distill."),
-        Text("L1 一步直达：现在就实现，不提问，不走 triage/distill。照目标文件附近约 50 行的写法来。",
-             "L1, one step: implement now, ask nothing, no triage/distill. Imitate the nearest ~50 lines of the file.")),
+        Text(
+            "L1 一步直达：现在就实现，不提问，不走 triage/distill。照目标文件附近约 50 行的写法来。",
+            "L1, one step: implement now, ask nothing, no triage/distill. Imitate the nearest ~50 lines of the file.",
+        ),
+    ),
     GAP: Route(
-        CONFIRM, 1, True,
-        Text("新增物缺身份或用途，或不知删哪一个", "a new thing lacks identity or purpose, or it is open which to remove"),
-        Text("只问 content_gap 所列这一次，给 2~3 个候选和一个推荐，然后直接实现，不走体检。",
-             "ask once, for exactly what content_gap names, with 2-3 candidates and a recommended one; then implement, "
-             "no triage."),
-        Text("动手前只问一次，只问{ask}。候选：{candidates}，荐第一个。答后直接实现，不走 triage。",
-             "Before acting ask once, only for: {ask}. Candidates: {candidates} (first recommended). Then implement, "
-             "no triage.")),
+        CONFIRM,
+        1,
+        True,
+        Text(
+            "新增物缺身份或用途，或不知删哪一个", "a new thing lacks identity or purpose, or it is open which to remove"
+        ),
+        Text(
+            "只问 content_gap 所列这一次，给 2~3 个候选和一个推荐，然后直接实现，不走体检。",
+            "ask once, for exactly what content_gap names, with 2-3 candidates and a recommended one; then implement, "
+            "no triage.",
+        ),
+        Text(
+            "动手前只问一次，只问{ask}。候选：{candidates}，荐第一个。答后直接实现，不走 triage。",
+            "Before acting ask once, only for: {ask}. Candidates: {candidates} (first recommended). Then implement, "
+            "no triage.",
+        ),
+    ),
     UNACTIONABLE: Route(
-        CONFIRM, 1, True,
-        Text("过短且缺两维以上，又没有文件、字段、组件可依", "too short, two or more dimensions missing, nothing to start from"),
+        CONFIRM,
+        1,
+        True,
+        Text(
+            "过短且缺两维以上，又没有文件、字段、组件可依",
+            "too short, two or more dimensions missing, nothing to start from",
+        ),
         Text("一次问清核心几维，然后直接实现。", "ask once for the core dimensions, then implement."),
-        Text("信息太少：动手前一次问清：{ask}。每问给 2~3 个候选和推荐。答后直接实现，不走 triage。",
-             "Too little to act on: ask once for: {ask}. Give 2-3 candidates and a recommended one each. Then "
-             "implement, no triage.")),
+        Text(
+            "信息太少：动手前一次问清：{ask}。每问给 2~3 个候选和推荐。答后直接实现，不走 triage。",
+            "Too little to act on: ask once for: {ask}. Give 2-3 candidates and a recommended one each. Then "
+            "implement, no triage.",
+        ),
+    ),
     ASKED: Route(
-        CONFIRM, 1, True,
+        CONFIRM,
+        1,
+        True,
         Text("用户要求先问", "the user wishes to be asked first"),
         Text("先问一次，再实现。", "ask once, then implement."),
-        Text("用户要求先问：动手前一次问清：{ask}。答后直接实现，不走 triage。",
-             "The user wishes to be asked first: ask once for: {ask}. Then implement, no triage.")),
+        Text(
+            "用户要求先问：动手前一次问清：{ask}。答后直接实现，不走 triage。",
+            "The user wishes to be asked first: ask once for: {ask}. Then implement, no triage.",
+        ),
+    ),
     DEFAULTS: Route(
-        IMPLEMENT, 1, False,
+        IMPLEMENT,
+        1,
+        False,
         Text("其余 L2", "any other L2"),
         Text("按默认值直接实现，不提问。", "implement with the defaults; ask nothing."),
-        Text("直接实现，不提问，不走 triage。{defaults}", "Implement now, ask nothing, no triage. {defaults}")),
+        Text("直接实现，不提问，不走 triage。{defaults}", "Implement now, ask nothing, no triage. {defaults}"),
+    ),
     CHAT: Route(
-        NONE, 0, False,
+        NONE,
+        0,
+        False,
         Text("不是编程需求", "no coding request"),
         Text("正常回答，不调 spec 工具。", "answer as usual; no spec tool."),
-        Text("不是编程需求，正常回答。", "No coding request: answer as usual.")),
-}  # fmt: skip
+        Text("不是编程需求，正常回答。", "No coding request: answer as usual."),
+    ),
+}
 
 
 class Rule(NamedTuple):
@@ -115,101 +154,70 @@ class Rule(NamedTuple):
 
 
 RULES = (
-    Rule("recall-first", Text("编程需求第一步：原文照传调 spec_recall，只照它的 next_step 做。",
-                              "First step of every coding request: call spec_recall with the user's words unchanged, "
-                              "then do exactly what its next_step says.")),
-    Rule("ask-whitelist", Text("只有 confirm 和 L3 可提问；缺新增物的身份用途必问，缺已有物的取值自决。",
-                               "Only confirm and L3 may ask: a new thing without identity or purpose is asked for, a "
-                               "value of an old thing is decided.")),
-    Rule("ask-before-tools", Text("提问前不用任何文件工具（read/grep/glob/bash/ls/tree），一次问完。",
-                                  "Before asking use no file tool (read, grep, glob, shell, ls, tree); ask all in one "
-                                  "go.")),
-    Rule("fast-words", Text("用户说「直接做/别问」即不许再问；说「你定」就用默认并列出假设。",
-                            "\"Just do it\" takes the right to ask; \"you decide\" means defaults, with the "
-                            "assumptions listed.")),
-    Rule("todo", Text("拿不准的写 // TODO: [待确认]，最后汇总。",
-                      "Doubts become // TODO: [待确认] and are listed at the end.")),
-    Rule("large-files", Text("超过 20K 字符的文件先 grep 再读片段；必须整读就先写摘要。",
-                             "Files over 20K characters: grep, then read sections; if all must be read, write a "
-                             "summary first.")),
-    Rule("write-back", Text("收尾自问：还会这么做吗、换项目成立吗、还会被问吗；都是才 spec_retro。",
-                            "At the end: would I do it this way again, does it hold elsewhere, will it be asked again? "
-                            "Only if so call spec_retro.")),
-    Rule("redlines", Text("禁区是硬约束；模板只是起点，以用户原话为准。",
-                          "Redlines are hard; templates are a start, the user's words win.")),
-)  # fmt: skip
-
-# dimension: default, and the words that switch it
-CONSERVATIVE_DEFAULTS = (
-    (Text("列表不展示", "not shown in lists"), ("列表展示", "表格里显示", "列表显示", "列表里显示", "show in list", "in the list")),
-    (Text("仅必填校验", "no validation but required"), ("校验", "唯一", "必填", "valid", "unique", "required")),
-    (Text("只改前端，后端视为已支持", "front end only, back end assumed ready"),
-     ("接口还没", "后端不支持", "新建接口", "新增接口", "后端", "backend", "back end", "endpoint", "controller")),
+    Rule(
+        "recall-first",
+        Text(
+            "编程需求第一步：原文照传调 spec_recall，只照它的 next_step 做。",
+            "First step of every coding request: call spec_recall with the user's words unchanged, "
+            "then do exactly what its next_step says.",
+        ),
+    ),
+    Rule(
+        "ask-whitelist",
+        Text(
+            "只有 confirm 和 L3 可提问；缺新增物的身份用途必问，缺已有物的取值自决。",
+            "Only confirm and L3 may ask: a new thing without identity or purpose is asked for, a "
+            "value of an old thing is decided.",
+        ),
+    ),
+    Rule(
+        "ask-before-tools",
+        Text(
+            "提问前不用任何文件工具（read/grep/glob/bash/ls/tree），一次问完。",
+            "Before asking use no file tool (read, grep, glob, shell, ls, tree); ask all in one go.",
+        ),
+    ),
+    Rule(
+        "fast-words",
+        Text(
+            "用户说「直接做/别问」即不许再问；说「你定」就用默认并列出假设。",
+            '"Just do it" takes the right to ask; "you decide" means defaults, with the assumptions listed.',
+        ),
+    ),
+    Rule(
+        "todo",
+        Text("拿不准的写 // TODO: [待确认]，最后汇总。", "Doubts become // TODO: [待确认] and are listed at the end."),
+    ),
+    Rule(
+        "large-files",
+        Text(
+            "超过 20K 字符的文件先 grep 再读片段；必须整读就先写摘要。",
+            "Files over 20K characters: grep, then read sections; if all must be read, write a summary first.",
+        ),
+    ),
+    Rule(
+        "write-back",
+        Text(
+            "收尾自问：还会这么做吗、换项目成立吗、还会被问吗；都是才 spec_retro。",
+            "At the end: would I do it this way again, does it hold elsewhere, will it be asked again? "
+            "Only if so call spec_retro.",
+        ),
+    ),
+    Rule(
+        "redlines",
+        Text(
+            "禁区是硬约束；模板只是起点，以用户原话为准。",
+            "Redlines are hard; templates are a start, the user's words win.",
+        ),
+    ),
 )
-
-DIMENSIONS = {
-    "goal": Text("目标与验收", "goal and acceptance"),
-    "approach": Text("范围与技术做法", "range and technical way"),
-    "boundary": Text("不能动什么", "what must not change"),
-    "context": Text("仓库、技术栈、文件", "repository, stack, files"),
-}
-
-
-class GapText(NamedTuple):
-    """How to ask for one kind of gap. candidates: the first is recommended."""
-
-    thing: Text
-    ask: Text
-    candidates: Text
-
-
-GAPS = {
-    "button": GapText(Text("按钮", "button"), Text("按钮的文案和用途（点了做什么）", "the button's label and what a click does"),
-                      Text("提交当前表单 / 跳转到某页 / 打开弹窗", "submit this form / go to a page / open a dialog")),
-    "column": GapText(Text("列", "column"), Text("这一列（项）对应哪个字段", "which field it shows or filters"),
-                      Text("状态 / 创建时间 / 备注", "status / created at / remark")),
-    "route": GapText(Text("路由", "route"), Text("路由（菜单）的路径和目标页面", "its path and target page"),
-                     Text("已有的列表页 / 新建空页面 / 外部链接", "an existing list page / a new empty page / an external link")),
-    "dialog": GapText(Text("弹窗", "dialog"), Text("弹窗的内容和何时弹出", "what it shows and when it opens"),
-                      Text("操作前二次确认 / 编辑表单 / 详情展示", "confirm an action / edit form / details")),
-    "card": GapText(Text("卡片", "card"), Text("展示什么内容", "what it shows"),
-                    Text("汇总数字 / 最近记录 / 详情信息", "a total / recent records / details")),
-    "tab": GapText(Text("标签页", "tab"), Text("标签页的名称和内容", "its name and content"),
-                   Text("按状态分组 / 详情分块 / 全部", "by status / parts of the details / all")),
-    "component": GapText(Text("控件", "control"), Text("控件对应哪个字段、控制什么", "which field it sets and what for"),
-                         Text("是否启用 / 状态 / 类型", "enabled / status / type")),
-    "field": GapText(Text("字段", "field"), Text("字段名和含义", "its name and meaning"),
-                     Text("备注 / 状态 / 类型", "remark / status / type")),
-    "api": GapText(Text("接口", "endpoint"), Text("接口做什么（入参与返回）", "what it does (input and result)"),
-                   Text("分页查询 / 保存 / 状态变更", "paged query / save / change of status")),
-}  # fmt: skip
-_WHICH = Text("要去掉的是哪一个{thing}", "which {thing} to remove")
-_WHICH_CANDIDATES = Text("说出文案 / 说出位置 / 都去掉", "name its label / name its place / all of them")
-
-
-def ask_for_gap(gap: Gap, is_english: bool) -> str:
-    """What to ask for, in one phrase."""
-    text = GAPS[gap.key]
-    return _WHICH.of(is_english).format(thing=text.thing.of(is_english)) if gap.deleting else text.ask.of(is_english)
-
-
-def candidates_of(gap: Gap, is_english: bool) -> str:
-    """Two or three answers to choose from, the recommended one first."""
-    return (_WHICH_CANDIDATES if gap.deleting else GAPS[gap.key].candidates).of(is_english)
-
-
-def open_dimensions(triage: Triage, is_english: bool, *statuses: str) -> str:
-    """The names of the dimensions that have one of the statuses."""
-    names = [DIMENSIONS[key].of(is_english) for status in statuses for key in triage.having(status)]
-    return (", " if is_english else "、").join(names)
-
 
 # --- what one decision says
 
 
 def render_block(decision: Decision, text: str = "") -> str:
     """The routing block of a recall: the one next step. text: the requirement, whose words switch defaults."""
-    classification, triage, step = decision
+    classification, _, step = decision
     is_english = classification.is_english
     block = ROUTES[step.reason].block.of(is_english)
     if "{defaults}" in block:
@@ -240,8 +248,12 @@ def render_defaults(classification: Classification, text: str) -> str:
     """The conservative defaults that no word of the text switches, and what the text itself gives. One or two lines."""
     is_english = classification.is_english
     low = text.lower()
-    kept = [default.of(is_english) for default, words in CONSERVATIVE_DEFAULTS if not any(word in low for word in words)]
-    switched = [default.of(is_english) for default, words in CONSERVATIVE_DEFAULTS if any(word in low for word in words)]
+    kept = [
+        default.of(is_english) for default, words in CONSERVATIVE_DEFAULTS if not any(word in low for word in words)
+    ]
+    switched = [
+        default.of(is_english) for default, words in CONSERVATIVE_DEFAULTS if any(word in low for word in words)
+    ]
     line = Text("默认：", "Defaults: ").of(is_english) + ("; " if is_english else "；").join(kept) if kept else ""
     if switched:
         line += Text("；原话已涉及：", "; said otherwise: ").of(is_english).lstrip("" if kept else "；; ")
@@ -254,10 +266,17 @@ def render_defaults(classification: Classification, text: str) -> str:
 def render_inferred(classification: Classification) -> str:
     """What was inferred: file, field, component, default value; "" for nothing."""
     is_english = classification.is_english
-    names = {"file": Text("文件", "file"), "field": Text("字段", "field"), "component": Text("组件", "component"),
-             "default": Text("默认值", "default")}
-    found = [f"{name.of(is_english)} {value}" for key, name in names.items()
-             if (value := getattr(classification.inferred, key))]
+    names = {
+        "file": Text("文件", "file"),
+        "field": Text("字段", "field"),
+        "component": Text("组件", "component"),
+        "default": Text("默认值", "default"),
+    }
+    found = [
+        f"{name.of(is_english)} {value}"
+        for key, name in names.items()
+        if (value := getattr(classification.inferred, key))
+    ]
     return Text("已识别：", "Found: ").of(is_english) + ("; " if is_english else "；").join(found) if found else ""
 
 
@@ -284,12 +303,14 @@ def render_note(decision: Decision) -> str:
             f" 本轮判定 L1（{signals}）。先原文照传调 spec_recall，再直接实现：不提问，不走 triage/distill；"
             "拿不准写 // TODO: [待确认]，最后列出。",
             f" This turn is L1 ({signals}). First call spec_recall with the user's words, then implement: ask nothing, "
-            "no triage/distill; doubts become // TODO: [待确认], listed at the end.").of(is_english)
+            "no triage/distill; doubts become // TODO: [待确认], listed at the end.",
+        ).of(is_english)
     return NOTE_MARK + Text(
         f" 本轮判定先问一次：{_ask_of(decision)}。先原文照传调 spec_recall；动手前只问这一次，给 2~3 个候选和一个推荐；"
         "提问前不用文件工具；答后直接实现，不走 triage。",
         f" This turn asks once, for: {_ask_of(decision)}. First call spec_recall with the user's words; ask this once, "
-        "with 2-3 candidates and a recommended one, before any file tool; then implement, no triage.").of(is_english)
+        "with 2-3 candidates and a recommended one, before any file tool; then implement, no triage.",
+    ).of(is_english)
 
 
 # --- standing texts
@@ -298,7 +319,9 @@ def render_note(decision: Decision) -> str:
 def render_routes(is_english: bool) -> list[str]:
     """One line a row of the table."""
     arrow, colon = (" -> ", ": ") if is_english else (" → ", "：")
-    return [f"{route.when.of(is_english)}{arrow}{route.step}{colon}{route.do.of(is_english)}" for route in ROUTES.values()]
+    return [
+        f"{route.when.of(is_english)}{arrow}{route.step}{colon}{route.do.of(is_english)}" for route in ROUTES.values()
+    ]
 
 
 def resident_text(is_english: bool = True) -> str:
@@ -315,19 +338,48 @@ def skill_text(is_english: bool = True) -> str:
     def say(text: Text) -> str:
         return text.of(is_english)
 
-    lines = ["---", "name: spec-recall", "description: " + say(Text(
-        "编程需求的召回、分级与沉淀：先 spec_recall，照 next_step 做。",
-        "Recall, grade and write back coding requests: spec_recall first, then do what next_step says.")), "---", "",
-        "# " + say(Text("需求召回与分诊", "Spec recall and triage")), "", "## " + say(Text("规则", "Rules")), ""]
+    lines = [
+        "---",
+        "name: spec-recall",
+        "description: "
+        + say(
+            Text(
+                "编程需求的召回、分级与沉淀：先 spec_recall，照 next_step 做。",
+                "Recall, grade and write back coding requests: spec_recall first, then do what next_step says.",
+            )
+        ),
+        "---",
+        "",
+        "# " + say(Text("需求召回与分诊", "Spec recall and triage")),
+        "",
+        "## " + say(Text("规则", "Rules")),
+        "",
+    ]
     lines += [f"{n}. {say(rule.text)}" for n, rule in enumerate(RULES, 1)]
-    lines += ["", "## next_step", "", say(Text("| 条件 | next_step | 往返 | 可提问 | 做法 |", "| when | next_step | round trips | "
-                                               "may ask | do |")), "| --- | --- | --- | --- | --- |"]
-    lines += [f"| {say(route.when)} | {route.step} | {route.n_round_trips} | "
-              f"{say(Text('是', 'yes') if route.may_ask else Text('否', 'no'))} | {say(route.do)} |" for route in ROUTES.values()]
+    lines += [
+        "",
+        "## next_step",
+        "",
+        say(Text("| 条件 | next_step | 往返 | 可提问 | 做法 |", "| when | next_step | round trips | may ask | do |")),
+        "| --- | --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| {say(route.when)} | {route.step} | {route.n_round_trips} | "
+        f"{say(Text('是', 'yes') if route.may_ask else Text('否', 'no'))} | {say(route.do)} |"
+        for route in ROUTES.values()
+    ]
     lines += ["", "## " + say(Text("保守默认", "Conservative defaults")), ""]
-    lines += [f"- {say(default)}" + say(Text("（提到 ", " (unless said: ")) + ", ".join(words[:4]) + say(Text(" 时以原话为准）", ")"))
-              for default, words in CONSERVATIVE_DEFAULTS]
+    lines += [
+        f"- {say(default)}"
+        + say(Text("（提到 ", " (unless said: "))
+        + ", ".join(words[:4])
+        + say(Text(" 时以原话为准）", ")"))
+        for default, words in CONSERVATIVE_DEFAULTS
+    ]
     lines += ["", "## content_gap", ""]
-    lines += [f"- `{key}`: {say(gap.ask)}{say(Text('；候选：', '; candidates: '))}{say(gap.candidates)}" for key, gap in GAPS.items()]
-    lines += [f"- {say(Text('删除时问：', 'when removing: '))}{say(_WHICH).format(thing='…')}", ""]
+    lines += [
+        f"- `{key}`: {say(gap.ask)}{say(Text('；候选：', '; candidates: '))}{say(gap.candidates)}"
+        for key, gap in GAPS.items()
+    ]
+    lines += [f"- {say(Text('删除时问：', 'when removing: '))}{say(WHICH).format(thing='…')}", ""]
     return "\n".join(lines)

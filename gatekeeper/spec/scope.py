@@ -1,4 +1,4 @@
-"""How far a requirement reaches: architecture, refactoring, migration, tables, many modules; and what blocks one step."""
+"""How far a requirement reaches: architecture, refactoring, migration, tables, many modules; what blocks one step."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import re
 from gatekeeper.spec.lexicon import word_list
 from gatekeeper.spec.request import Request, Token
 
-_VERSION = (r"(?<![\w.])[vV]\d+(?:\.\w+)*|(?<![\w.])\d+\.\w+(?:\.\w+)*|(?<=[A-Za-z] )\d+(?![\w%])")
+_VERSION = r"(?<![\w.])[vV]\d+(?:\.\w+)*|(?<![\w.])\d+\.\w+(?:\.\w+)*|(?<=[A-Za-z] )\d+(?![\w%])"
 _TABLE_HEAD = frozenset("列报图代发手仪量外钟水电气秒怀腕课程")
 _TABLE_TAIL = frozenset("单格头尾示现明演决情面率白达盘针带记稿述扬层哥姐弟妹彰征态")
 _INNER = r"[A-Za-z0-9_\u4e00-\u9fff ]*"
-_UI = frozenset({"button", "column", "route", "dialog", "tab", "page", "card", "component", "operation", "api", "field"})
+_UI = frozenset(
+    {"button", "column", "route", "dialog", "tab", "page", "card", "component", "operation", "api", "field"}
+)
 _NOT_A_TABLE = frozenset({"时间表", "日程表", "课程表", "价目表"})
 
 
@@ -38,6 +40,8 @@ def has_broad_word(request: Request) -> bool:
         before = request.tokens[i - 1] if i else None
         if "feature-follows" in token.tags and following and _is_feature(request, i + 1):
             continue
+        if before and before.end == token.start and "become" in before.tags:
+            continue  # 改成批量上传: a value
         if _is_label(token, before, following):
             continue
         return True
@@ -63,8 +67,13 @@ def _is_label(token: Token, before: Token | None, following: Token | None) -> bo
         return False
     if following.tags & {"tab"} or following.word in ("选项", "标签", "option"):
         return True
-    return bool(before and before.end >= token.start - 1 and before.tags & {"quantity", "add"}
-                and following.tags & {"button", "route"} and before.word not in ("the", "这些", "那些"))
+    return bool(
+        before
+        and before.end >= token.start - 1
+        and before.tags & {"quantity", "add"}
+        and following.tags & {"button", "route"}
+        and before.word not in ("the", "这些", "那些")
+    )
 
 
 def _plain(request: Request, *tags: str) -> list[Token]:
@@ -75,9 +84,12 @@ def _plain(request: Request, *tags: str) -> list[Token]:
 def _is_near(request: Request, token: Token, *tags: str, reach: int = 12) -> bool:
     """Whether a word with one of the tags stands in the same clause within reach, on either side."""
     reach = 60 if request.is_english else reach
-    return any(other.clause == token.clause and other is not token
-               and (0 <= other.start - token.end <= reach or 0 <= token.start - other.end <= reach)
-               for other in request.with_tag(*tags))
+    return any(
+        other.clause == token.clause
+        and other is not token
+        and (0 <= other.start - token.end <= reach or 0 <= token.start - other.end <= reach)
+        for other in request.with_tag(*tags)
+    )
 
 
 # --- the rules, in order
@@ -86,8 +98,10 @@ def _is_near(request: Request, token: Token, *tags: str, reach: int = 12) -> boo
 def _is_architecture(request: Request) -> bool:
     if _plain(request, "architecture"):
         return True
-    return any(_is_near(request, noun, "change", "rebuild", "upgrade", reach=4)
-               for noun in _plain(request, "architecture-noun"))
+    return any(
+        _is_near(request, noun, "change", "rebuild", "upgrade", reach=4)
+        for noun in _plain(request, "architecture-noun")
+    )
 
 
 def _is_refactor(request: Request) -> bool:
@@ -102,17 +116,25 @@ def _is_refactor(request: Request) -> bool:
 
 
 def _says_into(request: Request, verb: Token) -> bool:
-    return any(token.word.lower() == "into" and token.clause == verb.clause for token in request.tokens
-               if token.start > verb.end)
+    return any(
+        token.word.lower() == "into" and token.clause == verb.clause
+        for token in request.tokens
+        if token.start > verb.end
+    )
 
 
-_MODULE_NAME = (r"[A-Za-z_$]\w*(?:Service|Module|System|Engine|Server|Manager|Gateway|Center)$|^[a-z]+-service$")
+_MODULE_NAME = r"[A-Za-z_$]\w*(?:Service|Module|System|Engine|Server|Manager|Gateway|Center)$|^[a-z]+-service$"
 
 
 def _names_module(request: Request, verb: Token) -> bool:
     """A module by its name: 重构 OrderService."""
-    return any("latin" in token.tags and token.clause == verb.clause and re.search(_MODULE_NAME, token.word)
-               and abs(token.start - verb.end) <= 30 for token in request.tokens)
+    return any(
+        "latin" in token.tags
+        and token.clause == verb.clause
+        and re.search(_MODULE_NAME, token.word)
+        and abs(token.start - verb.end) <= 30
+        for token in request.tokens
+    )
 
 
 def _is_technology(token: Token) -> bool:
@@ -127,8 +149,10 @@ def _is_migration(request: Request) -> bool:
         arrow = _arrow_behind(request, verb)
         if arrow is not None and _reaches_system(request, verb, arrow):
             return True
-        if "migrate" in verb.tags and (_is_near(request, verb, "system-noun", reach=6)
-                                       or (request.is_english and not _is_near(request, verb, "small"))):
+        if "migrate" in verb.tags and (
+            _is_near(request, verb, "system-noun", reach=6)
+            or (request.is_english and not _is_near(request, verb, "small"))
+        ):
             return True
     return False
 
@@ -137,8 +161,14 @@ def _arrow_behind(request: Request, verb: Token) -> Token | None:
     """The 到 or "to" of 升级到, 迁移 … 到."""
     if "to" in verb.tags:
         return verb
-    return next((token for token in request.with_tag("to", "become")
-                 if token.clause == verb.clause and 0 <= token.start - verb.end <= 30), None)
+    return next(
+        (
+            token
+            for token in request.with_tag("to", "become")
+            if token.clause == verb.clause and 0 <= token.start - verb.end <= 30
+        ),
+        None,
+    )
 
 
 def _reaches_system(request: Request, verb: Token, arrow: Token) -> bool:
@@ -148,12 +178,13 @@ def _reaches_system(request: Request, verb: Token, arrow: Token) -> bool:
     for token in request.tokens:
         if arrow.end <= token.start < end and (_is_technology(token) or token.tags & {"system-noun"}):
             return True
-    if request.hidden[arrow.end:end].rstrip(" 里中了吧").endswith(("表", "库")) and "migrate" in verb.tags:
+    if request.hidden[arrow.end : end].rstrip(" 里中了吧").endswith(("表", "库")) and "migrate" in verb.tags:
         return True
-    has_technology = any(_is_technology(token) or "version-word" in token.tags for token in request.tokens
-                         if token.clause == verb.clause)
-    version = re.search(_VERSION, request.hidden[arrow.end:end])
-    number_follows = request.hidden[arrow.end:end].strip()[:1].isdigit()
+    has_technology = any(
+        _is_technology(token) or "version-word" in token.tags for token in request.tokens if token.clause == verb.clause
+    )
+    version = re.search(_VERSION, request.hidden[arrow.end : end])
+    number_follows = request.hidden[arrow.end : end].strip()[:1].isdigit()
     return bool(version) or (has_technology and number_follows)
 
 
@@ -179,9 +210,9 @@ def _opens_table(request: Request, verb: Token) -> bool:
 
 def _is_table_word(request: Request, verb: Token, place: int) -> bool:
     text = request.hidden
-    if not re.fullmatch(_INNER, text[verb.end:place]) or text[place - 1:place] in _TABLE_HEAD:
+    if not re.fullmatch(_INNER, text[verb.end : place]) or text[place - 1 : place] in _TABLE_HEAD:
         return False
-    following = text[place + 1:place + 2]
+    following = text[place + 1 : place + 2]
     if following in _TABLE_TAIL and following:
         return False
     for token in request.tokens:
@@ -189,25 +220,47 @@ def _is_table_word(request: Request, verb: Token, place: int) -> bool:
             return False  # part of a longer word: 代表, 报表
         if verb.end <= token.start < place and token.tags & _UI and "operation" not in token.tags:
             return False  # another thing is added
-    is_end = not following or not ("\u4e00" <= following <= "\u9fff") or any(
-        text.startswith(word, place + 1) for word in word_list("grading").sections["ddl-end"])
+    is_end = (
+        not following
+        or not ("\u4e00" <= following <= "\u9fff")
+        or any(text.startswith(word, place + 1) for word in word_list("grading").sections["ddl-end"])
+    )
     return is_end and not _is_about_ui(request, place)
 
 
 def _is_about_ui(request: Request, place: int) -> bool:
     """用户表的导出按钮: the table only says of what."""
-    if request.hidden[place + 1:place + 2] not in ("的", "里", "中"):
+    if request.hidden[place + 1 : place + 2] not in ("的", "里", "中"):
         return False
     return any(place < token.start <= place + 8 and token.tags & _UI for token in request.tokens)
 
 
 def _is_cross_cutting(request: Request) -> bool:
     """跨模块, 多个文件; not 上传多个文件."""
-    return any(not (token.word.endswith(("文件", "files")) and _is_near(request, token, "transfer", reach=6))
-               for token in _plain(request, "cross"))
+    return any(
+        not (token.word.endswith(("文件", "files")) and _is_near(request, token, "transfer", reach=6))
+        for token in _plain(request, "cross")
+    )
 
 
-_SCOPE_TAGS = ("architecture", "architecture-noun", "rebuild", "rebuild-whole", "split", "migrate", "migrate-whole",
-               "upgrade", "ddl", "ddl-column", "ddl-noun", "cross")
-_RULES = (("architecture", _is_architecture), ("refactor", _is_refactor), ("migration", _is_migration),
-          ("ddl", _is_ddl), ("cross-cutting", _is_cross_cutting))
+_SCOPE_TAGS = (
+    "architecture",
+    "architecture-noun",
+    "rebuild",
+    "rebuild-whole",
+    "split",
+    "migrate",
+    "migrate-whole",
+    "upgrade",
+    "ddl",
+    "ddl-column",
+    "ddl-noun",
+    "cross",
+)
+_RULES = (
+    ("architecture", _is_architecture),
+    ("refactor", _is_refactor),
+    ("migration", _is_migration),
+    ("ddl", _is_ddl),
+    ("cross-cutting", _is_cross_cutting),
+)

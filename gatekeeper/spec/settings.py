@@ -118,8 +118,9 @@ class SpecSettings:
         return hash(tuple(self.as_dict().values()))
 
     def __repr__(self) -> str:
-        changed = [f"{name}={getattr(self, name)!r}" for name, default in _DEFAULTS.items()
-                   if getattr(self, name) != default]
+        changed = [
+            f"{name}={getattr(self, name)!r}" for name, default in _DEFAULTS.items() if getattr(self, name) != default
+        ]
         return f"SpecSettings({', '.join(changed)})"
 
     @classmethod
@@ -144,8 +145,10 @@ class SpecSettings:
                 warnings.append(f"{error}; the default {_DEFAULTS[name]!r} is used")
                 continue
             if name == "match_threshold" and value == _OLD_THRESHOLD:
-                warnings.append("match_threshold 0.35 is the old default, of the score with priors; now it is the "
-                                f"lexical score alone, and the default {_DEFAULTS[name]!r} is used")
+                warnings.append(
+                    "match_threshold 0.35 is the old default, of the score with priors; now it is the "
+                    f"lexical score alone, and the default {_DEFAULTS[name]!r} is used"
+                )
                 continue
             accepted[name] = value
         return cls(**accepted), tuple(warnings)

@@ -49,7 +49,8 @@ def _words(terms: WordList) -> _Words:
         if not word.isascii():
             by_first.setdefault(word[0], []).append(word)
     return _Words(
-        frozenset(terms.tags), {first: tuple(sorted(found, key=lambda w: -len(w))) for first, found in by_first.items()},
+        frozenset(terms.tags),
+        {first: tuple(sorted(found, key=lambda word: -len(word))) for first, found in by_first.items()},
         stops.of("stop-characters"), stops.of("stop-words"), stops.of("stop-latin"), stops.of("protected-grams"),
         stops.of("content-grams"),
         stops.of("standard-directories"), stops.of("generic-base-names"))  # fmt: skip
@@ -79,7 +80,7 @@ def tokenize(text: str, terms: WordList | None = None) -> Fingerprint:
     last = 0
     for span in find_spans(folded):
         if span.kind in (PATH, FILE, ROUTE):
-            _add_words(folded[last:span.start], words, found)
+            _add_words(folded[last : span.start], words, found)
             _add_path(span, words, found)
             last = span.end
     _add_words(folded[last:], words, found)
@@ -153,11 +154,12 @@ def _add_chinese(run: str, words: _Words, found: _Collector) -> None:
 
 def _add_grams(run: str, words: _Words, found: _Collector) -> None:
     for i in range(len(run) - 1):
-        gram = run[i:i + 2]
+        gram = run[i : i + 2]
         if gram in words.protected:
             found.add(gram, TECHNICAL)
-        elif gram in words.content or not (gram[0] in words.stop_characters or gram[1] in words.stop_characters
-                                           or gram in words.stop_words):
+        elif gram in words.content or not (
+            gram[0] in words.stop_characters or gram[1] in words.stop_characters or gram in words.stop_words
+        ):
             found.add(gram, GRAM)
 
 
@@ -183,8 +185,9 @@ def query_fingerprint(text: str, terms: WordList | None = None) -> Query:
     return Query(kept, tokens.paths & kept.keys(), infer_tags(text, terms), infer_category(text))
 
 
-def template_fingerprint(template: Template, *, topic_only: bool = False, cap: int = MAX_FINGERPRINT_TOKENS,
-                         terms: WordList | None = None) -> Fingerprint:
+def template_fingerprint(
+    template: Template, *, topic_only: bool = False, cap: int = MAX_FINGERPRINT_TOKENS, terms: WordList | None = None
+) -> Fingerprint:
     """The fingerprint of a template: quoted wording, name, tags, trigger, approach, in this order, `cap` tokens.
 
     Each tier has its quota; unused places roll on. topic_only: name and tags alone, for project templates.
@@ -192,8 +195,12 @@ def template_fingerprint(template: Template, *, topic_only: bool = False, cap: i
     quoted = ["".join(groups) for groups in _QUOTED.findall(template.trigger)]
     tiers = [(TIER_QUOTAS[1], [template.name]), (TIER_QUOTAS[2], [" ".join(template.tags)])]
     if not topic_only:
-        tiers = [(TIER_QUOTAS[0], quoted), *tiers, (TIER_QUOTAS[3], [_QUOTED.sub(" ", template.trigger)]),
-                 (cap, list(template.approach))]
+        tiers = [
+            (TIER_QUOTAS[0], quoted),
+            *tiers,
+            (TIER_QUOTAS[3], [_QUOTED.sub(" ", template.trigger)]),
+            (cap, list(template.approach)),
+        ]
     weights: dict[str, float] = {}
     paths: set[str] = set()
     room = 0
@@ -227,8 +234,11 @@ def damp_generic(fingerprint: Fingerprint) -> Fingerprint:
 
     The same object if there is nothing to damp; a copy otherwise.
     """
-    generic = [name for name in _generic_names() & fingerprint.weights.keys()
-               if fingerprint.weights[name] > GENERIC_BASE_WEIGHT]
+    generic = [
+        name
+        for name in _generic_names() & fingerprint.weights.keys()
+        if fingerprint.weights[name] > GENERIC_BASE_WEIGHT
+    ]
     if not generic:
         return fingerprint
     return Fingerprint({**fingerprint.weights, **dict.fromkeys(generic, GENERIC_BASE_WEIGHT)}, fingerprint.paths)
@@ -251,7 +261,7 @@ def infer_tags(text: str, terms: WordList | None = None) -> tuple[str, ...]:
     for span in find_spans(folded):
         if span.kind not in (PATH, FILE, ROUTE):
             continue
-        texts.append(folded[last:span.start])
+        texts.append(folded[last : span.start])
         last = span.end
         _add_path_tags(span, words, add)
     texts.append(folded[last:])
@@ -290,12 +300,16 @@ def _add_word_tags(word: str, words: _Words, add: _AddTag) -> None:
         add(whole, 4)
 
 
-_DEFECT = re.compile(r"报错|异常|崩溃|失败|警告|不生效|无法|不能|出错|堆栈|白屏|(?<![a-z])(?:error|exception|warning|bug|"
-                     r"stack trace|crash(?:es)?|fails?|broken)(?![a-z])", re.IGNORECASE)
+_DEFECT = re.compile(
+    r"报错|异常|崩溃|失败|警告|不生效|无法|不能|出错|堆栈|白屏|(?<![a-z])(?:error|exception|warning|bug|"
+    r"stack trace|crash(?:es)?|fails?|broken)(?![a-z])",
+    re.IGNORECASE,
+)
 _ADDING = re.compile(r"(?:加|新增|增加|添加|支持|优化|实现|add|support|show)[^,，。;；\n]{0,12}$", re.IGNORECASE)
 _CATEGORIES = (
     ("refactor", re.compile(r"重构|重写|迁移|改造|拆分|抽离|(?<![a-z])(?:refactor|migrate)", re.IGNORECASE)),
-    ("frontend", re.compile(r"小程序|页面|组件|表单|弹窗|列表|表格|样式|布局|路由|菜单|按钮|图标|\.(?:vue|tsx|jsx|css|scss|less|wxml|wxss)\b|"
+    ("frontend", re.compile(r"小程序|页面|组件|表单|弹窗|列表|表格|样式|布局|路由|菜单|按钮|图标|"
+                            r"\.(?:vue|tsx|jsx|css|scss|less|wxml|wxss)\b|"
                             r"(?<![a-z])(?:vue|react|angular|props|emit|button|page|component|css)(?![a-z])",
                             re.IGNORECASE | re.ASCII)),
     ("feature", re.compile(r"接口|新增|添加|创建|查询|分页|导出|导入|字段|controller|service|mapper|repository|"

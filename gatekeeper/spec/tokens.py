@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
-_WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]"
-                   r"|[\u2018-\u201d\u2026\u00b7]")
+_WIDE = re.compile(
+    r"[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]"
+    r"|[\u2018-\u201d\u2026\u00b7]"
+)
 
 
 def estimate_tokens(text: str) -> float:

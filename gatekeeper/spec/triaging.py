@@ -7,7 +7,6 @@ from functools import lru_cache
 
 from gatekeeper.spec.classifying import classify_request
 from gatekeeper.spec.content import essence
-from gatekeeper.spec.families import OTHER_CONTAINERS, find_other_container
 from gatekeeper.spec.decision import (
     ASKED,
     CHAT,
@@ -24,6 +23,7 @@ from gatekeeper.spec.decision import (
     NextStep,
     Triage,
 )
+from gatekeeper.spec.families import OTHER_CONTAINERS, find_other_container
 from gatekeeper.spec.request import Request
 from gatekeeper.spec.routing import ROUTES
 from gatekeeper.spec.settings import SHORT_LENGTH
@@ -38,16 +38,17 @@ _MIN_ENTITY = 2  # characters of a named thing before an operation or a kind of 
 _HINTS = {
     "goal": (
         "验收 效果 测试 通过 达到 完成标准 期望 预期",
-        "test tests testing mvn npm build passed pass acceptance expected should so_that"),
+        "test tests testing mvn npm build passed pass acceptance expected should so_that",
+    ),
     "approach": (
         "组件 页面 接口 新增 增加 添加 修改 实现 优化",
-        "controller service mapper component page endpoint api use using add change implement fix update"),
+        "controller service mapper component page endpoint api use using add change implement fix update",
+    ),
     "boundary": (
         "不要 不能 禁止 别动 除了 保留 不影响 兼容 不动 避免 不改 只允许 不碰 别改",
-        "only keep except without don't do_not must_not avoid compatible unchanged"),
-    "context": (
-        "仓库 项目 模块 小程序",
-        "java vue spring react typescript miniprogram repo repository project module"),
+        "only keep except without don't do_not must_not avoid compatible unchanged",
+    ),
+    "context": ("仓库 项目 模块 小程序", "java vue spring react typescript miniprogram repo repository project module"),
 }
 
 
@@ -57,8 +58,10 @@ _USE = r"(?<![使采信适引占禁启通常作可专费公商民家军药食实
 
 @lru_cache(maxsize=1)
 def _hints() -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
-    return {key: (tuple(chinese.split()), tuple(word.replace("_", " ") for word in english.split()))
-            for key, (chinese, english) in _HINTS.items()}
+    return {
+        key: (tuple(chinese.split()), tuple(word.replace("_", " ") for word in english.split()))
+        for key, (chinese, english) in _HINTS.items()
+    }
 
 
 def _has_hint(request: Request, key: str) -> bool:
@@ -131,10 +134,13 @@ def _path_length(request: Request) -> int:
 def _status(request: Request, key: str) -> str:
     has_hint = _has_hint(request, key)
     if key == "approach" and not has_hint:
-        has_hint = request.has("add", "change", "become") and _acts(request) or (
-            "用" in request.hidden and bool(re.search(_USE, request.hidden)))
-        has_hint = has_hint or any(re.search(_LAYER, name) for name in (
-            *(span.path for span in request.spans), *(t.word for t in request.tokens if "latin" in t.tags)))
+        has_hint = (request.has("add", "change", "become") and _acts(request)) or (
+            "用" in request.hidden and bool(re.search(_USE, request.hidden))
+        )
+        has_hint = has_hint or any(
+            re.search(_LAYER, name)
+            for name in (*(span.path for span in request.spans), *(t.word for t in request.tokens if "latin" in t.tags))
+        )
     if key not in PATH_SENSITIVE:
         return COVERED if has_hint else MISSING
     if key == "context" and not has_hint:
@@ -155,9 +161,16 @@ def _acts(request: Request) -> bool:
 def find_anchors(request: Request, classification: Classification) -> tuple[str, ...]:
     """What a requirement gives to start from: what can be inferred, quoted text, a named field, thing or page."""
     inferred = classification.inferred
-    anchors = [f"{kind}:{value}" for kind, value in (
-        ("file", inferred.file), ("field", inferred.field), ("component", inferred.component),
-        ("default", inferred.default)) if value]
+    anchors = [
+        f"{kind}:{value}"
+        for kind, value in (
+            ("file", inferred.file),
+            ("field", inferred.field),
+            ("component", inferred.component),
+            ("default", inferred.default),
+        )
+        if value
+    ]
     if request.quotes:
         anchors.append(f"quote:{request.quotes[0]}")
     for find in (_named_field, _named_thing, _named_page, _named_operation, _identifier):
@@ -184,8 +197,23 @@ def _phrase_start(request: Request, least: int, start: int) -> int:
     return edge
 
 
-_EDGES = frozenset({"add", "remove", "change", "create", "quantity", "courtesy", "edit", "negation", "connective",
-                    "broad", "reference", "ask", "click"})
+_EDGES = frozenset(
+    {
+        "add",
+        "remove",
+        "change",
+        "create",
+        "quantity",
+        "courtesy",
+        "edit",
+        "negation",
+        "connective",
+        "broad",
+        "reference",
+        "ask",
+        "click",
+    }
+)
 
 
 def _named_field(request: Request) -> str | None:
@@ -225,8 +253,14 @@ def _named_operation(request: Request) -> str | None:
         if len(name) >= _MIN_ENTITY:
             return f"operation:{name}{operation.word}"
         start, _ = request.clause_of(operation)
-        subject = next((token for token in request.with_tag("add") if token.end <= operation.start
-                        and token.clause == operation.clause), None)
+        subject = next(
+            (
+                token
+                for token in request.with_tag("add")
+                if token.end <= operation.start and token.clause == operation.clause
+            ),
+            None,
+        )
         if subject and len(essence(request, start, subject.start)) >= _MIN_ENTITY:
             return f"operation:{essence(request, start, subject.start)}{operation.word}"
     return None

@@ -20,7 +20,7 @@ from gatekeeper.spec.decision import Decision
 from gatekeeper.spec.distilling import distill
 from gatekeeper.spec.explaining import explain_scalars
 from gatekeeper.spec.index import TemplateIndex
-from gatekeeper.spec.model import HIT, Fingerprint, Match, Priors, Query, Score, Template
+from gatekeeper.spec.model import HIT, Match, Priors, Query, Score, Template
 from gatekeeper.spec.preparing import prepare, should_skip_matching
 from gatekeeper.spec.tokenizing import infer_tags, is_gram, query_fingerprint, template_fingerprint, tokenize
 from gatekeeper.spec.tokens import estimate_tokens
@@ -57,8 +57,13 @@ def check_words(name: str, text: Any, wanted: Given) -> None:
 def run_classify(given: Given, wanted: Given) -> None:
     for text in given.get("texts", [given.get("text")]):
         found = decide(text).classification
-        plain = {"level": found.level, "fast_track": found.fast_track, "content_gap": found.content_gap,
-                 "family": found.family, "skip_trigger": found.skip_trigger}
+        plain = {
+            "level": found.level,
+            "fast_track": found.fast_track,
+            "content_gap": found.content_gap,
+            "family": found.family,
+            "skip_trigger": found.skip_trigger,
+        }
         for key, value in wanted.items():
             if key == "inferred":
                 for part, expected in value.items():
@@ -79,8 +84,13 @@ def run_next_step(given: Given, wanted: Given) -> None:
     for text in given.get("texts", [given.get("text")]):
         decision = decide(text)
         note = routing.render_note(decision)
-        found = {"next_step": decision.next_step.step, "reason": decision.next_step.reason, "inject": bool(note),
-                 "inject_kind": routing.note_kind(decision), "unactionable": decision.triage.unactionable}
+        found = {
+            "next_step": decision.next_step.step,
+            "reason": decision.next_step.reason,
+            "inject": bool(note),
+            "inject_kind": routing.note_kind(decision),
+            "unactionable": decision.triage.unactionable,
+        }
         for key, value in wanted.items():
             if key == "mentions":
                 check_words("the note", note, {"contains": value})
@@ -114,10 +124,19 @@ def run_prepare(given: Given, wanted: Given) -> None:
 def made_template(given: Given, **more: Any) -> Template:
     approach = given.get("approach", given.get("body", ""))
     return Template(
-        given.get("id", "tpl-0000000000"), given.get("name", ""), given.get("category", "uncategorized"),
-        given.get("scope", "global"), tuple(given.get("tags", ())), given.get("trigger", ""),
-        tuple(given.get("clarify", ())), tuple(approach.split("\n") if isinstance(approach, str) else approach),
-        tuple(given.get("redlines", ())), given.get("prompt", ""), tuple(given.get("acceptance", ())), **more)
+        given.get("id", "tpl-0000000000"),
+        given.get("name", ""),
+        given.get("category", "uncategorized"),
+        given.get("scope", "global"),
+        tuple(given.get("tags", ())),
+        given.get("trigger", ""),
+        tuple(given.get("clarify", ())),
+        tuple(approach.split("\n") if isinstance(approach, str) else approach),
+        tuple(given.get("redlines", ())),
+        given.get("prompt", ""),
+        tuple(given.get("acceptance", ())),
+        **more,
+    )
 
 
 def run_fingerprint(given: Given, wanted: Given) -> None:
@@ -149,8 +168,10 @@ def run_fingerprint(given: Given, wanted: Given) -> None:
 
 
 def fingerprint_of(entries: list[list[Any]]) -> Query:
-    return Query({entry[0]: entry[1] for entry in entries},
-                 frozenset(entry[0] for entry in entries if len(entry) > 2 and entry[2]))
+    return Query(
+        {entry[0]: entry[1] for entry in entries},
+        frozenset(entry[0] for entry in entries if len(entry) > 2 and entry[2]),
+    )
 
 
 def run_pair(given: Given, wanted: Given) -> None:
@@ -175,12 +196,22 @@ def run_scalars(given: Given, wanted: Given) -> None:
         same("hit", line.startswith(HIT), wanted["hit"])
     check_words("the explanation", line, {"contains": wanted.get("explain_contains", ())})
     if "rank_score" in wanted:
-        same("rank score", matching.rank_score(given["lexical"], Priors(**given.get("priors", {}))), wanted["rank_score"])
+        same(
+            "rank score", matching.rank_score(given["lexical"], Priors(**given.get("priors", {}))), wanted["rank_score"]
+        )
 
 
 def run_rank(given: Given, wanted: Given) -> None:
-    matches = [Match(Template(entry["id"], entry["id"]), Score(0.0, 0.0, entry["lexical"]), priors := Priors(**entry["priors"]),
-                     matching.rank_score(entry["lexical"], priors), HIT) for entry in given["rank"]]
+    matches = [
+        Match(
+            Template(entry["id"], entry["id"]),
+            Score(0.0, 0.0, entry["lexical"]),
+            priors := Priors(**entry["priors"]),
+            matching.rank_score(entry["lexical"], priors),
+            HIT,
+        )
+        for entry in given["rank"]
+    ]
     same("order", [match.template.id for match in sorted(matches, key=matching.rank_order)], wanted["order"])
 
 
@@ -215,7 +246,10 @@ def run_match(given: Given, wanted: Given) -> None:
     elif "query_tags" in given:
         same("overlap", matching.tag_overlap(given["query_tags"], given["template_tags"]), wanted["tag_overlap"])
     elif "category_a" in given or "query_category" in given:
-        pair = given.get("category_a", given.get("query_category")), given.get("category_b", given.get("template_category"))
+        pair = (
+            given.get("category_a", given.get("query_category")),
+            given.get("category_b", given.get("template_category")),
+        )
         same("same category", matching.same_category(*pair), bool(wanted["same_category"]))
     elif "last_used_days" in given:
         for days, value in zip(given["last_used_days"], wanted["recency"], strict=True):
@@ -270,7 +304,12 @@ def run_fingerprint_scope(given: Given, wanted: Given) -> None:
 
 def decision_for(given: Given) -> Decision:
     """A decision with this next step, from a text that has it."""
-    texts = {"triage": "把库存模块重构拆分成独立服务", "implement": "改 order.vue 的查询", "confirm": "注册页加个按钮", "none": "你好"}
+    texts = {
+        "triage": "把库存模块重构拆分成独立服务",
+        "implement": "改 order.vue 的查询",
+        "confirm": "注册页加个按钮",
+        "none": "你好",
+    }
     is_fast = given.get("fast_track", False)
     decision = decide(given.get("text") or ("直接做" if is_fast else texts[given.get("next_step", "implement")]))
     gap = given.get("content_gap")
@@ -284,8 +323,13 @@ def run_injection(given: Given, wanted: Given) -> None:
     n_hits = given.get("hits", 1 if "template" in given else 0)
     template = made_template(given.get("template", {"name": "x"}))
     match = Match(template, Score(0.5, 0.5, 0.5, ("x",), ("x",)), Priors(), 0.5, HIT)
-    text = rendering.render_context(decision_for(given), [match] * n_hits, given.get("redlines", ()),
-                                    max_chars=given.get("max_chars", 4000), max_templates=5)
+    text = rendering.render_context(
+        decision_for(given),
+        [match] * n_hits,
+        given.get("redlines", ()),
+        max_chars=given.get("max_chars", 4000),
+        max_templates=5,
+    )
     check_text(text, wanted)
 
 
@@ -326,9 +370,15 @@ def run_triage_report(given: Given, wanted: Given) -> None:
 
 
 def run_distill(given: Given, wanted: Given) -> None:
-    found = distill(given.get("requirement", "重构订单模块"), constraints=given.get("constraints", ()),
-                    clarifications=given.get("clarifications", ()), files=given.get("files", ()), stack=given.get("stack", ""),
-                    acceptance=given.get("acceptance", ()), strict=given.get("strict", True))
+    found = distill(
+        given.get("requirement", "重构订单模块"),
+        constraints=given.get("constraints", ()),
+        clarifications=given.get("clarifications", ()),
+        files=given.get("files", ()),
+        stack=given.get("stack", ""),
+        acceptance=given.get("acceptance", ()),
+        strict=given.get("strict", True),
+    )
     check_words("the prompt", found.text, wanted)
     if "missing_constraints" in wanted:
         same("missing", found.missing_constraints, wanted["missing_constraints"])
@@ -361,17 +411,33 @@ def run_block(given: Given, wanted: Given) -> None:
     check_text(routing.render_block(decision_for(given), given.get("text", "")), wanted)
 
 
-RENDERERS = {"injection": run_injection, "triage": run_triage, "triage_report": run_triage_report, "distill": run_distill,
-             "template_markdown": run_markdown, "template_roundtrip": run_markdown, "bullet_lines": run_bullets,
-             "routing_block": run_block}  # fmt: skip
+RENDERERS = {
+    "injection": run_injection,
+    "triage": run_triage,
+    "triage_report": run_triage_report,
+    "distill": run_distill,
+    "template_markdown": run_markdown,
+    "template_roundtrip": run_markdown,
+    "bullet_lines": run_bullets,
+    "routing_block": run_block
+}  # fmt: skip
 
 
 def run_render(given: Given, wanted: Given) -> None:
     RENDERERS[given["op"]](given, wanted)
 
 
-RUNNERS = {"classify": run_classify, "nextStep": run_next_step, "skip": run_skip, "prepare": run_prepare,
-           "fingerprint": run_fingerprint, "match": run_match, "hygiene": run_hygiene, "render": run_render}  # fmt: skip
+RUNNERS = {
+    "classify": run_classify,
+    "nextStep": run_next_step,
+    "skip": run_skip,
+    "prepare": run_prepare,
+    "fingerprint": run_fingerprint,
+    "match": run_match,
+    "hygiene": run_hygiene,
+    "render": run_render
+
+}  # fmt: skip
 
 
 def main() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from os import path
 from typing import NamedTuple
 
@@ -62,7 +62,7 @@ class WordList:
         return WordList({tag: (*words, *added.get(tag, ())) for tag, words in self.sections.items()})
 
 
-@lru_cache(maxsize=None)
+@cache
 def word_list(name: str) -> WordList:
     """The list of one data file: grading, terms, stops."""
     return WordList(_read(name + ".txt"))
