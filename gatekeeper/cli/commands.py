@@ -12,6 +12,8 @@ from gatekeeper.cli import demo as demonstration
 from gatekeeper.cli import explanation, views
 from gatekeeper.cli.options import Run, command
 from gatekeeper.cli.output import printable
+from gatekeeper.cli.spec_commands import spec
+from gatekeeper.cli.spec_setup import mcp
 
 FILE = click.argument("file", type=click.Path())
 QUERY = click.argument("query")
@@ -148,3 +150,7 @@ def stats(run: Run, file: str) -> None:
         run.output.json(figures)
     else:
         views.print_statistics(run.output, figures)
+
+
+main.add_command(spec)
+main.add_command(mcp)

@@ -124,7 +124,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def called(*, as_json: bool, color: str, strict: bool, budget: int, settings: str, **arguments: Any) -> None:
         run = Run(as_json=as_json, color=color, strict=strict, budget=budget, settings=settings)
-        with _log_shown(run.output):
+        with log_shown(run.output):
             try:
                 try:
                     function(run, **arguments)
@@ -142,7 +142,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextmanager
-def _log_shown(output: Output) -> Iterator[None]:
+def log_shown(output: Output) -> Iterator[None]:
+    """Show the library's warnings as messages of a command while it runs."""
     logger = logging.getLogger("gatekeeper")
     handler = LogHandler(output)
     propagates = logger.propagate

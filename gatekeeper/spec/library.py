@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import date
+from functools import cached_property
 from hashlib import sha256
 from threading import RLock
 
@@ -18,11 +21,13 @@ from gatekeeper.spec.files import (
     make_folder,
     read_text,
     remove_stale_temporaries,
+    signature_of,
     write_text,
 )
 from gatekeeper.spec.hygiene import merge_near_duplicates
-from gatekeeper.spec.markdown import read_profile, read_template, render_profile, render_template
-from gatekeeper.spec.model import GLOBAL, PROJECT, Fingerprint, Profile, Template
+from gatekeeper.spec.index import TemplateIndex
+from gatekeeper.spec.markdown import TemplateFile, read_profile, read_template, render_profile, render_template
+from gatekeeper.spec.model import GLOBAL, PROJECT, Fingerprint, Profile, Template, Usage
 from gatekeeper.spec.state import State, state_folder
 from gatekeeper.spec.tokenizing import template_fingerprint
 
@@ -30,13 +35,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from gatekeeper.spec.lexicon import WordList
     from gatekeeper.spec.settings import SpecSettings
 
 LOCK_SECONDS = 10.0
 PROJECTS = "projects"
+WORD_LISTS = ("grading", "terms")  # those that a project may add to
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Snapshot:
     """A library at one moment. entries: by key, no template id twice; redlines: of the profiles, merged.
 
@@ -49,9 +56,18 @@ class Snapshot:
     problems: tuple[tuple[str, str], ...]
     version: int
 
-    @property
+    @cached_property
     def templates(self) -> tuple[Template, ...]:
         return tuple(entry.template for entry in self.entries if entry.template is not None)
+
+    @cached_property
+    def by_id(self) -> dict[str, Entry]:
+        return {entry.template.id: entry for entry in self.entries if entry.template is not None}
+
+    @cached_property
+    def index(self) -> TemplateIndex:
+        """The templates as a term matrix, built at first use."""
+        return TemplateIndex(self.templates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +96,7 @@ class Library:
         self._profiles: dict[str, tuple[Signature, Profile]] = {}
         self._snapshot = Snapshot((), (), (), 0)
         self._seen: tuple[tuple[str, ...], list[tuple[str, str]]] = ((), [])
+        self._words: dict[str, tuple[Signature, WordList | None, str]] = {}
         self._mutex = RLock()
 
     # --- reading
@@ -97,6 +114,9 @@ class Library:
                     if changes.fresh or changes.gone:
                         self.state.store_compiled(CACHE_VERSION, changes.fresh, changes.gone)
             redlines, problems = self._redlines(folders)
+            for name in WORD_LISTS:
+                if self.words(name) is None and name in self._words:
+                    problems.append((f"words/{name}.txt", self._words[name][2]))
             if is_changed or (redlines, problems) != self._seen:
                 self._seen = redlines, problems
                 self._snapshot = self._snapshot_of(folders, redlines, problems)
@@ -135,8 +155,33 @@ class Library:
             keys += [name for name in names if name not in keys and not name.startswith(".")]
         return [f"{PROJECTS}/{key}" for key in keys]
 
+    def words(self, name: str) -> WordList | None:
+        """A word list with those that the project adds, None when it adds none; a broken one is left out and named."""
+        try:
+            status = os.stat(os.path.join(self.root, "words", f"{name}.txt"))
+        except OSError:
+            self._words.pop(name, None)
+            return None
+        signature = signature_of(status)
+        known = self._words.get(name)
+        if known is None or known[0] != signature:
+            try:
+                known = signature, self.config.words(name), ""
+            except ValueError as error:
+                known = signature, None, str(error)
+            self._words[name] = known
+        return known[1]
+
+    def fingerprint(self, template: Template) -> Fingerprint:
+        """The fingerprint that is stored: of a project template its name and tags only."""
+        return template_fingerprint(template, topic_only=template.scope != GLOBAL, terms=self.words("terms"))
+
+    def usage(self, today: date) -> UsageView:
+        """How often each template was injected, and how long ago, by template id."""
+        return UsageView(self._snapshot, self.state.usage(), today)
+
     def _folder(self, key: str) -> TemplateFolder:
-        return self._folders.get(key) or TemplateFolder(self.root, key, fingerprint_of)
+        return self._folders.get(key) or TemplateFolder(self.root, key, self.fingerprint)
 
     def _redlines(self, folders: list[TemplateFolder]) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
         """The redlines of all profiles as they stand there, and what is wrong with folders and profiles."""
@@ -190,8 +235,10 @@ class Library:
 
     # --- writing
 
-    def write(self, name: str, scope: str, change: Callable[[Template | None], Template]) -> Written:
+    def write(self, name: str, scope: str, change: Callable[[Template | None], Template], *,
+              digest: str = "") -> Written:
         """Write the template of a name and scope. change: makes it, given the one there is, None for a new one.
+        digest: what happened in the session it comes from; "" keeps the one there is.
 
         No other process writes between the reading and the writing. Raises LibraryError or OSError; nothing is
         written then.
@@ -207,7 +254,8 @@ class Library:
                 raise LibraryError(f"{template.id!r:.40} is not the id of {name!r:.80}")
             remove_stale_temporaries(folder)
             write_text(path, render_template(template, hits=old.hits if old else 0,
-                                             last_used=old.last_used if old else ""))  # fmt: skip
+                                             last_used=old.last_used if old else "",
+                                             digest=digest or (old.digest if old else "")))  # fmt: skip
             return Written(template, path, old is not None)
 
     def rewrite(self, key: str, change: Callable[[Template], Template]) -> Written | None:
@@ -216,10 +264,10 @@ class Library:
         with self._locked():
             path = os.path.join(self._inside(key.rpartition("/")[0]), "templates", f"{id}.md")
             old = self._read_for_writing(path, id)
-            if old is None or old.template is None:
+            if old is None:
                 return None
             template = change(old.template)
-            write_text(path, render_template(template, hits=old.hits, last_used=old.last_used))
+            write_text(path, render_template(template, hits=old.hits, last_used=old.last_used, digest=old.digest))
             return Written(template, path, True)
 
     def add_redlines(self, redlines: Iterable[str], today: str) -> tuple[str, ...]:
@@ -257,16 +305,15 @@ class Library:
             raise LibraryError(f"{folder} leads out of {self.root}")
         return folder
 
-    def _read_for_writing(self, path: str, id: str) -> Entry | None:
+    def _read_for_writing(self, path: str, id: str) -> TemplateFile | None:
         """The file that is to be written; None when there is none. One that cannot be read is left alone."""
         if not os.path.lexists(path):
             return None
         try:
-            file = read_template(read_text(path)[0], id=id)
+            return read_template(read_text(path)[0], id=id)
         except (OSError, ValueError, ModuleNotFoundError) as error:
             reason = getattr(error, "strerror", None) or error
             raise LibraryError(f"{path} cannot be read and is left alone: {reason}") from error
-        return Entry("", file.template, file.hits, file.last_used)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -289,6 +336,29 @@ def template_id(name: str, scope: str) -> str:
     return "tpl-" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:10]
 
 
-def fingerprint_of(template: Template) -> Fingerprint:
-    """The fingerprint a library stores: of a project template its name and tags only, since its body is read often."""
-    return template_fingerprint(template, topic_only=template.scope != GLOBAL)
+class UsageView(Mapping[str, Usage]):
+    """The usage of a snapshot's templates by id, worked out when asked for."""
+
+    def __init__(self, snapshot: Snapshot, counted: Mapping[str, tuple[int, str]], today: date) -> None:
+        self._entries = snapshot.by_id
+        self._counted = counted
+        self._today = today
+
+    def __getitem__(self, id: str) -> Usage:
+        entry = self._entries[id]
+        hits, last_used = self._counted.get(entry.key, (0, ""))
+        return Usage(entry.hits + hits, _days_since(max(entry.last_used, last_used), self._today))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+def _days_since(moment: str, today: date) -> float | None:
+    """Days since a date or a time in ISO 8601; None for what is none."""
+    try:
+        return float(max(0, (today - date.fromisoformat(moment[:10])).days))
+    except ValueError:
+        return None

@@ -8,7 +8,6 @@ from datetime import date
 
 from gatekeeper.spec.files import TEMPLATE_FILE
 from gatekeeper.spec.hygiene import PROJECT_LEVEL, classify_redline, is_task_scoped
-from gatekeeper.spec.library import fingerprint_of
 from gatekeeper.spec.matching import is_topic, score
 from gatekeeper.spec.model import PROJECT, Fingerprint
 from gatekeeper.spec.preparing import prepare
@@ -149,8 +148,8 @@ def _rebuild(library: Library, is_wanted: Callable[[Entry], bool], *, hoist: boo
         stored = library.stored_fingerprint(entry.key)
         hoisted = tuple(redline for redline in entry.template.redlines
                         if hoist and classify_redline(redline) == PROJECT_LEVEL)  # fmt: skip
-        rebuilt = _compare(entry.key, entry.template, stored, hoisted)
-        if stored.weights != fingerprint_of(entry.template).weights or hoisted or entry.is_stale:
+        rebuilt = _compare(entry.key, entry.template, stored, library.fingerprint(entry.template), hoisted)
+        if stored.weights != library.fingerprint(entry.template).weights or hoisted or entry.is_stale:
             changed.append((entry, rebuilt))
     if dry_run:
         return [rebuilt for _, rebuilt in changed]
@@ -158,19 +157,19 @@ def _rebuild(library: Library, is_wanted: Callable[[Entry], bool], *, hoist: boo
     if moved:
         library.add_redlines(moved, date.today().isoformat())
     for entry, rebuilt in changed:
-        library.rewrite(entry.key, lambda old, taken=rebuilt.hoisted: _renewed(old, taken))  # type: ignore[misc]
+        library.rewrite(entry.key, lambda old, taken=rebuilt.hoisted: _renewed(library, old, taken))  # type: ignore[misc]
     return [rebuilt for _, rebuilt in changed]
 
 
-def _renewed(template: Template, taken: tuple[str, ...]) -> Template:
+def _renewed(library: Library, template: Template, taken: tuple[str, ...]) -> Template:
     redlines = tuple(redline for redline in template.redlines if redline not in taken)
     template = replace(template, redlines=redlines)
-    return replace(template, fingerprint=fingerprint_of(template), fp_version=FP_VERSION)
+    return replace(template, fingerprint=library.fingerprint(template), fp_version=FP_VERSION)
 
 
-def _compare(key: str, template: Template, stored: Fingerprint, hoisted: tuple[str, ...]) -> Rebuilt:
+def _compare(key: str, template: Template, stored: Fingerprint, fresh: Fingerprint,
+             hoisted: tuple[str, ...]) -> Rebuilt:
     """What becomes of a fingerprint; scored against the template's own words."""
-    fresh = fingerprint_of(template)
     query = query_fingerprint(prepare(f"{template.trigger}\n{template.name}").text)
     return Rebuilt(
         key, template.name, tuple(token for token in fresh.weights if token not in stored.weights),

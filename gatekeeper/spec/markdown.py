@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 TRIGGER, CLARIFY, APPROACH = "触发场景", "需求澄清清单", "标准改法"
 REDLINES, PROMPT, ACCEPTANCE = "禁区", "提示词模板", "验收标准"
+DIGEST = "会话摘要"
 PLACEHOLDER = "（暂无）"
 
 _LINE_END = re.compile("\r\n?")
@@ -41,19 +42,20 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class TemplateFile:
     """A template as its file holds it. hits, last_used: uses counted in the file by an older writer.
 
-    problems: what is wrong with it, though it could be read.
+    digest: what happened in the session it was written in; problems: what is wrong with it, though it could be read.
     """
 
     template: Template
     hits: int = 0
     last_used: str = ""
+    digest: str = ""
     problems: tuple[str, ...] = ()
 
 
 # --- templates
 
 
-def render_template(template: Template, *, hits: int = 0, last_used: str = "") -> str:
+def render_template(template: Template, *, hits: int = 0, last_used: str = "", digest: str = "") -> str:
     """The file of a template. `read_template` gives the same template back, each item on one line."""
     lines = ["---"]
     lines += _scalar_lines({"id": template.id, "name": template.name, "category": template.category,
@@ -73,6 +75,8 @@ def render_template(template: Template, *, hits: int = 0, last_used: str = "") -
     lines += _section(REDLINES, [f"- {item}" for item in clean_items(template.redlines)])
     lines += _section(PROMPT, _fenced(template.prompt))
     lines += _section(ACCEPTANCE, [f"- [ ] {item}" for item in clean_items(template.acceptance)])
+    if digest.strip():
+        lines += _section(DIGEST, _free_text(digest))
     return whole_text("\n".join(lines) + "\n")
 
 
@@ -103,7 +107,8 @@ def read_template(text: str, *, id: str = "") -> TemplateFile:
         fingerprint=Fingerprint({}) if broken else fingerprint, fp_version=_whole(values.get("fp_version")),
         repo=_text(values.get("repo")), created=_text(values.get("created")), updated=_text(values.get("updated")),
     )  # fmt: skip
-    return TemplateFile(template, _whole(values.get("hitCount")), _text(values.get("lastUsed")), tuple(problems))
+    digest = _read_free_text(sections.get(DIGEST, ""))
+    return TemplateFile(template, _whole(values.get("hitCount")), _text(values.get("lastUsed")), digest, tuple(problems))
 
 
 def normal_template(template: Template) -> Template:

@@ -6,9 +6,12 @@ Read are the transcripts of Claude Code (one message a line) and the rollouts of
 from __future__ import annotations
 
 import os
+import time
+from contextlib import suppress
 from dataclasses import dataclass
-from json import loads
+from json import dumps, loads
 
+from gatekeeper.spec.files import write_text
 from gatekeeper.spec.settings import MAX_DIGEST_LENGTH
 
 TYPE_CHECKING = False
@@ -19,11 +22,12 @@ if TYPE_CHECKING:
     from gatekeeper.spec.settings import SpecSettings
 
 MAX_TRANSCRIPT_BYTES = 8_000_000  # of a longer one the end is read
+MAX_NOTE_SECONDS = 43_200.0  # an older note is of a session that is over
+MAX_NOTE_BYTES = 100_000
 CONTINUATION_LENGTH = 40
 CONTINUATIONS = ("等等", "还有", "另外", "再改", "不对", "错了", "重新来", "忘了", "补充一下", "但是")
 WRITE_TOOLS = frozenset({"edit", "multiedit", "write", "notebookedit", "apply_patch", "str_replace_based_edit_tool",
                          "create_file", "insert_edit_into_file", "replace_string_in_file"})  # fmt: skip
-RETRO_TOOL = "spec_retro"
 MAX_LINE_DIGEST = 300
 
 
@@ -70,16 +74,14 @@ def turns_of(events: Iterable[Event]) -> list[Turn]:
 def is_write_back_due(turns: list[Turn], settings: SpecSettings) -> bool:
     """Whether finished work of a session is still to be written back.
 
-    turns: the finished ones, without the one that is asked in. Due when code was changed (where the settings require
-    it), by enough tool calls, the last turn is complete and does not announce more, and nothing was written back since.
+    turns: those since the last write-back, without the one that is asked in. Due when code was changed (where the settings require
+    it), by enough tool calls, and the last turn is complete and does not announce more.
     """
     if not settings.auto_retro or not turns:
         return False
-    since: list[str] = []
-    for name in (name for turn in turns for name in turn.tools):
-        since = [] if is_tool(name, RETRO_TOOL) else [*since, name]
-    has_changed = any(base_name(name) in WRITE_TOOLS for name in since)
-    if len(since) < max(1, settings.retro_min_tool_calls) or (settings.retro_require_code_change and not has_changed):
+    tools = [name for turn in turns for name in turn.tools]
+    has_changed = any(base_name(name) in WRITE_TOOLS for name in tools)
+    if len(tools) < max(1, settings.retro_min_tool_calls) or (settings.retro_require_code_change and not has_changed):
         return False
     last = turns[-1]
     ending = last.user.strip()[-CONTINUATION_LENGTH:]
@@ -103,24 +105,71 @@ def digest_of(turns: list[Turn]) -> str:
     return "\n".join(reversed(lines))
 
 
-def is_tool(name: str, wanted: str) -> bool:
-    """Whether a tool is the wanted one, whatever the host puts before its name."""
-    return base_name(name) == wanted
-
-
 def base_name(name: str) -> str:
     """The name of a tool without its server."""
     return name.rpartition("__")[2].rpartition(".")[2].lower()
 
 
+# --- the latest session of a project
+
+
+class SessionNote:
+    """Where the latest session of a project keeps its transcript, as the hook noted it, and how much was written back.
+
+    path: the note; beside it, with `.done`, lies the mark of what was written back.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def turns(self, requirement: str = "") -> list[Turn]:
+        """The turns since the last write-back, without the one that asks; none without a fresh note."""
+        transcript = self._transcript()
+        if not transcript:
+            return []
+        done = _read_note(self.path + ".done")
+        start = done.get("bytes", 0) if done.get("transcript_path") == transcript else 0
+        try:
+            turns = turns_of(read_transcript(transcript, start=start if isinstance(start, int) else 0))
+        except OSError:
+            return []
+        asked = turns and (not turns[-1].is_completed or requirement.strip()[:200] in turns[-1].user)
+        return turns[:-1] if asked else turns
+
+    def mark_written_back(self) -> None:
+        """From here on nothing is due until more is done. A mark that cannot be written costs one more reminder."""
+        transcript = self._transcript()
+        if transcript:
+            with suppress(OSError):
+                size = os.stat(transcript).st_size
+                write_text(self.path + ".done", dumps({"transcript_path": transcript, "bytes": size}))
+
+    def _transcript(self) -> str:
+        try:
+            is_fresh = time.time() - os.stat(self.path).st_mtime < MAX_NOTE_SECONDS
+        except OSError:
+            return ""
+        path = _read_note(self.path).get("transcript_path") if is_fresh else ""
+        return path if isinstance(path, str) and os.path.isfile(path) else ""
+
+
+def _read_note(path: str) -> dict[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            value = loads(file.read(MAX_NOTE_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
 # --- transcripts
 
 
-def read_transcript(path: str) -> list[Event]:
-    """The events of a transcript; of a file that is none, none. Raises OSError."""
+def read_transcript(path: str, *, start: int = 0) -> list[Event]:
+    """The events of a transcript, from a byte on; of a file that is none, none. Raises OSError."""
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        file.seek(max(0, size - MAX_TRANSCRIPT_BYTES))
+        file.seek(max(0, start, size - MAX_TRANSCRIPT_BYTES))
         data = file.read(MAX_TRANSCRIPT_BYTES)
     events: list[Event] = []
     for line in data.split(b"\n"):

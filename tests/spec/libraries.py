@@ -8,17 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gatekeeper.spec.library import Library, fingerprint_of, template_id
+from gatekeeper.spec.library import Library, template_id
 from gatekeeper.spec.markdown import render_template
-from gatekeeper.spec.model import PROJECT, Fingerprint, Template
+from gatekeeper.spec.model import GLOBAL, PROJECT, Fingerprint, Template
 from gatekeeper.spec.settings import FP_VERSION, SpecSettings
+from gatekeeper.spec.tokenizing import template_fingerprint
 
 
 def template(name: str, **values: Any) -> Template:
     """A template as a library writes it."""
     scope = values.get("scope", PROJECT)
     made = Template(template_id(name, scope), name, **values)
-    return replace(made, fingerprint=Fingerprint(fingerprint_of(made).weights), fp_version=FP_VERSION)
+    return replace(made, fingerprint=Fingerprint(template_fingerprint(made, topic_only=made.scope != GLOBAL).weights), fp_version=FP_VERSION)
 
 
 def write(library: Library, name: str, **values: Any) -> Path:

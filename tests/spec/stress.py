@@ -21,9 +21,10 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from gatekeeper.spec.library import Library, fingerprint_of, template_id
-from gatekeeper.spec.model import Fingerprint, Template
+from gatekeeper.spec.library import Library, template_id
+from gatekeeper.spec.model import GLOBAL, Fingerprint, Template
 from gatekeeper.spec.settings import FP_VERSION, SpecSettings
+from gatekeeper.spec.tokenizing import template_fingerprint
 
 N_WRITERS = 2
 N_READERS = 2
@@ -40,7 +41,7 @@ def sealed(name: str, words: str) -> Template:
     seal = sha256(words.encode()).hexdigest()
     made = Template(template_id(name, "project"), name, tags=("seal",), trigger=words, approach=(seal[:32],),
                     prompt=words * 20, acceptance=(seal[32:],), fp_version=FP_VERSION)  # fmt: skip
-    return replace(made, fingerprint=Fingerprint(fingerprint_of(made).weights))
+    return replace(made, fingerprint=Fingerprint(template_fingerprint(made, topic_only=made.scope != GLOBAL).weights))
 
 
 def is_whole(template: Template) -> bool:

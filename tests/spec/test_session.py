@@ -34,7 +34,6 @@ def test_finished_work_is_due() -> None:
     [turn("改文案", "Edit")],
     [turn("改文案", "Read", "Edit", answered=False)],
     [turn("改文案", "Read", "Edit"), turn("好的")],
-    [turn("改文案", "Read", "Edit", "mcp__gatekeeper__spec_retro")],
     [turn("改文案，还有", "Read", "Edit")],
     [turn("改文案", "Read", "Edit"), turn("不对，重新来", "Read", "Edit")],
 ])  # fmt: skip
@@ -44,11 +43,6 @@ def test_it_is_not_due(turns: list[Turn]) -> None:
 
 def test_a_continuation_word_counts_at_the_end_only() -> None:
     assert is_write_back_due([turn("另外" + "改一下登录页的标题文案" * 5, "Read", "Edit")], SETTINGS)
-
-
-def test_work_after_a_write_back_is_due_again() -> None:
-    turns = [turn("改文案", "Read", "Edit", "spec_retro"), turn("加一列", "Read", "Write")]
-    assert is_write_back_due(turns, SETTINGS)
 
 
 def test_settings_decide() -> None:
