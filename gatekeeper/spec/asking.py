@@ -27,7 +27,7 @@ CONSERVATIVE_DEFAULTS = (
     ),
     (Text("仅必填校验", "no validation but required"), ("校验", "唯一", "必填", "valid", "unique", "required")),
     (
-        Text("只改前端，后端视为已支持", "front end only, back end assumed ready"),
+        Text("后端已支持，只改前端", "front end only, back end assumed ready"),
         ("接口还没", "后端不支持", "新建接口", "新增接口", "后端", "backend", "back end", "endpoint", "controller"),
     ),
 )

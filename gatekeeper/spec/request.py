@@ -82,11 +82,12 @@ class Request:
 
     def with_tag(self, *tags: str) -> list[Token]:
         """The tokens that have one of the tags."""
-        wanted = frozenset(tags)
-        return [token for token in self.tokens if token.tags & wanted] if self.tags & wanted else []
+        if self.tags.isdisjoint(tags):
+            return []
+        return [token for token in self.tokens if not token.tags.isdisjoint(tags)]
 
     def has(self, *tags: str) -> bool:
-        return any(tag in self.tags for tag in tags)
+        return not self.tags.isdisjoint(tags)
 
     def clause_of(self, token: Token) -> tuple[int, int]:
         """Where the clause of a token starts and ends."""

@@ -96,7 +96,7 @@ ROUTES: dict[str, Route] = {
             "no triage.",
         ),
         Text(
-            "动手前只问一次，只问{ask}。候选：{candidates}，荐第一个。答后直接实现，不走 triage。",
+            "动手前只问一次，只问{ask}。候选：{candidates}，荐第一个。答后直接实现，不 triage。",
             "Before acting ask once, only for: {ask}. Candidates: {candidates} (first recommended). Then implement, "
             "no triage.",
         ),
@@ -133,7 +133,7 @@ ROUTES: dict[str, Route] = {
         False,
         Text("其余 L2", "any other L2"),
         Text("按默认值直接实现，不提问。", "implement with the defaults; ask nothing."),
-        Text("直接实现，不提问，不走 triage。{defaults}", "Implement now, ask nothing, no triage. {defaults}"),
+        Text("直接实现，不提问、不 triage。{defaults}", "Implement now, ask nothing, no triage. {defaults}"),
     ),
     CHAT: Route(
         NONE,
@@ -230,8 +230,7 @@ def render_block(decision: Decision, text: str = "") -> str:
         inferred = render_inferred(classification)
         todo = Text("疑虑写 // TODO: [待确认]。", " Doubts: // TODO: [待确认].").of(is_english)
         block = "\n".join([line for line in (block + todo, inferred) if line])
-    head = Text("下一步", "next_step").of(is_english)
-    return f"[{head}: {step.step}] {block}"
+    return f"[next_step: {step.step}] {block}"
 
 
 def _ask_of(decision: Decision) -> str:
@@ -258,7 +257,7 @@ def render_defaults(classification: Classification, text: str) -> str:
     if switched:
         line += Text("；原话已涉及：", "; said otherwise: ").of(is_english).lstrip("" if kept else "；; ")
         line += "、".join(switched) + Text("，以原话为准", ", the words win").of(is_english)
-    end = Text("。疑虑记 TODO: [待确认]。", ". Doubts: TODO: [待确认].").of(is_english)
+    end = Text("。疑虑写 TODO: [待确认]。", ". Doubts: TODO: [待确认].").of(is_english)
     inferred = render_inferred(classification)
     return line + end + ("\n" + inferred if inferred else "")
 

@@ -192,7 +192,7 @@ def template_fingerprint(
 
     Each tier has its quota; unused places roll on. topic_only: name and tags alone, for project templates.
     """
-    quoted = ["".join(groups) for groups in _QUOTED.findall(template.trigger)]
+    quoted = quoted_phrases(template.trigger)
     tiers = [(TIER_QUOTAS[1], [template.name]), (TIER_QUOTAS[2], [" ".join(template.tags)])]
     if not topic_only:
         tiers = [
@@ -215,6 +215,11 @@ def template_fingerprint(
                 if is_path:
                     paths.add(token)
     return Fingerprint(weights, frozenset(paths))
+
+
+def quoted_phrases(text: str) -> list[str]:
+    """The phrases that a text quotes: in a trigger, the user's own wording."""
+    return ["".join(groups) for groups in _QUOTED.findall(text)]
 
 
 def _tokens_of(texts: Iterable[str], terms: WordList | None) -> Iterator[tuple[str, float, bool]]:
