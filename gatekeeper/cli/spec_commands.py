@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
-from gatekeeper.cli import spec_maintenance, spec_setup, spec_views
+from gatekeeper.cli.spec_maintenance import add_maintenance
 from gatekeeper.cli.spec_options import TEXT, SpecRun, read_argument, spec_command
+from gatekeeper.cli.spec_setup import init
+from gatekeeper.cli.spec_views import print_explanations
 from gatekeeper.errors import LibraryError
 
 
@@ -76,7 +78,7 @@ def explain(run: SpecRun, text: str, template: str | None) -> None:
     if run.as_json:
         run.output.json(explained)
     else:
-        spec_views.print_explanations(run.output, explained, in_full=template is not None)
+        print_explanations(run.output, explained, in_full=template is not None)
 
 
 @spec.command()
@@ -131,5 +133,5 @@ def _object_of(text: str, name: str) -> dict[str, Any]:
     return value
 
 
-spec_maintenance.add_to(spec)
-spec_setup.add_to(spec)
+add_maintenance(spec)
+spec.add_command(init)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gatekeeper.cli import spec_views
 from gatekeeper.cli.spec_options import SpecRun, spec_command
+from gatekeeper.cli.spec_views import print_calibration, print_findings, print_rebuilt, print_rows
 
 if TYPE_CHECKING:
+    from gatekeeper.spec.bench import Row
     from gatekeeper.spec.maintenance import Rebuilt
 
 DRY_RUN = click.option("--dry-run", is_flag=True, help="Say what would change; write nothing.")
@@ -38,7 +39,7 @@ def doctor(run: SpecRun) -> int:
         run.output.json({"root": library.root, "project": library.project.id, "templates": n_templates,
                          "findings": found})  # fmt: skip
     else:
-        spec_views.print_findings(run.output, library.root, n_templates, findings)
+        print_findings(run.output, library.root, n_templates, findings)
     return 1 if findings else 0
 
 
@@ -82,7 +83,7 @@ def _show_rebuilt(run: SpecRun, rebuilt: list[Rebuilt], *, dry_run: bool) -> Non
     if run.as_json:
         run.output.json({"dry_run": dry_run, "templates": [asdict(one) for one in rebuilt]})
     else:
-        spec_views.print_rebuilt(run.output, rebuilt, dry_run=dry_run)
+        print_rebuilt(run.output, rebuilt, dry_run=dry_run)
 
 
 @click.command()
@@ -112,7 +113,74 @@ def seed(run: SpecRun, files: tuple[str, ...], scope: str) -> int:
     return 0 if all(answer["saved"] for answer in answers) else 1
 
 
-def add_to(group: click.Group) -> None:
+@click.command()
+@spec_command
+def bench(run: SpecRun) -> int:
+    """Measure recall on the benches that come with it.
+
+    Hits and false hits, and times on this machine. Exit code 1 when a figure misses what it must reach.
+
+    \b
+    Example:
+      gatekeeper spec bench
+    """
+    from gatekeeper.spec.bench import bench_rows
+    from gatekeeper.spec.disk_bench import disk_rows
+
+    return _show_rows(run, [*bench_rows(), *disk_rows()])
+
+
+@click.command()
+@spec_command
+def audit(run: SpecRun) -> int:
+    """Print what every text costs in tokens.
+
+    Estimated: CJK characters 1.0, others 0.25. Exit code 1 when one is over its limit.
+
+    \b
+    Example:
+      gatekeeper spec audit
+    """
+    from gatekeeper.spec.auditing import audit
+
+    return _show_rows(run, audit())
+
+
+def _show_rows(run: SpecRun, rows: list[Row]) -> int:
+    if run.as_json:
+        run.output.json({"figures": [row._asdict() for row in rows]})
+    else:
+        print_rows(run.output, rows)
+    return 0 if all(row.holds for row in rows) else 1
+
+
+@click.command()
+@spec_command
+def calibrate(run: SpecRun) -> None:
+    """Compare the library's templates pairwise, propose a threshold.
+
+    Each template is asked for in its own words; how near it and all others are to them.
+
+    \b
+    Example:
+      gatekeeper spec calibrate
+    """
+    from gatekeeper.spec.calibrating import calibrate
+
+    library = run.tools.library
+    found = calibrate(library.load().templates, library.settings)
+    document = {
+        "templates": len(library.load().templates), "pairs": len(found.pairs), "least_own": found.least_own,
+        "most_other": found.most_other, "threshold": library.settings.match_threshold, "proposed": found.proposed,
+        "missed": found.n_missed, "false": found.n_false, "own": found.histogram(own=True),
+        "other": found.histogram(own=False)}  # fmt: skip
+    if run.as_json:
+        run.output.json(document)
+    else:
+        print_calibration(run.output, document)
+
+
+def add_maintenance(group: click.Group) -> None:
     """Add the commands of this module."""
-    for command in (doctor, rebuild, rebuild_project_scope, seed):
+    for command in (doctor, rebuild, rebuild_project_scope, seed, bench, calibrate, audit):
         group.add_command(command)

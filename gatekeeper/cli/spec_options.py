@@ -86,7 +86,7 @@ def read_argument(text: str) -> str:
     """A text argument; "-" is standard input."""
     if text != "-" or sys.stdin is None:
         return text
-    return click.get_binary_stream("stdin").read().decode("utf-8", "replace")
+    return sys.stdin.buffer.read().decode("utf-8", "replace")
 
 
 def _missing(error: ModuleNotFoundError) -> str:

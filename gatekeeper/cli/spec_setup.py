@@ -85,8 +85,3 @@ def mcp(cwd: str) -> None:
         raise click.ClickException(f"the server needs {printable(error.name or '')}: "
                                    "pip install 'context-gatekeeper[mcp]'") from None  # fmt: skip
     run(os.path.abspath(cwd))
-
-
-def add_to(group: click.Group) -> None:
-    """Add the commands of this module that belong to the group."""
-    group.add_command(init)

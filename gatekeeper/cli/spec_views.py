@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 from gatekeeper.cli.output import Output
 
 if TYPE_CHECKING:
+    from gatekeeper.spec.bench import Row
     from gatekeeper.spec.maintenance import Finding, Rebuilt
 
 MAX_TOKENS_SHOWN = 12
+MAX_BAR = 30
 
 
 def print_findings(output: Output, root: str, n_templates: int, findings: list[Finding]) -> None:
@@ -32,6 +34,33 @@ def print_rebuilt(output: Output, rebuilt: list[Rebuilt], *, dry_run: bool) -> N
              "; ".join(one.hoisted)) for one in rebuilt]  # fmt: skip
     output.table(["<template", "<name", "<added", "<removed", "score before", "after", "<to the profile"], rows,
                  title="would be rebuilt" if dry_run else "rebuilt")  # fmt: skip
+
+
+def print_rows(output: Output, rows: list[Row]) -> None:
+    """Figures beside what they must reach."""
+    cells = [(row.name, row.value, row.target, ("yes", "highlight") if row.holds else ("NO", "error")) for row in rows]
+    output.table(["<figure", "<measured", "<required", "<holds"], cells, title="figures")
+
+
+def print_calibration(output: Output, found: dict[str, Any]) -> None:
+    """The pairwise distribution as bars, and the threshold it proposes."""
+    output.line(("templates  ", "debug"), str(found["templates"]), ("  pairs ", "debug"), str(found["pairs"]))
+    if not found["pairs"]:
+        output.line(("nothing to compare: no template says in what words it is asked for", "warn"))
+        return
+    n_bins, most = len(found["own"]), max(*found["own"], *found["other"], 1)
+    rows = [(f"{i / n_bins:.2f}", str(own), _bar(own, most), str(other), _bar(other, most))
+            for i, (own, other) in enumerate(zip(found["own"], found["other"], strict=True)) if own or other]  # fmt: skip
+    output.table(["score from", "own", "<", "others", "<"], rows, title="templates in their own words")
+    output.line("\n", ("own templates from  ", "debug"), f"{found['least_own']:.3f}",
+                ("  others up to ", "debug"), f"{found['most_other']:.3f}")  # fmt: skip
+    output.line(("threshold  ", "debug"), f"{found['threshold']:g}", ("  proposed ", "debug"),
+                (f"{found['proposed']:g}", "highlight"), ("  missed ", "debug"), str(found["missed"]),
+                ("  false ", "debug"), str(found["false"]))  # fmt: skip
+
+
+def _bar(count: int, most: int) -> str:
+    return "█" * ((count * MAX_BAR + most - 1) // most)
 
 
 def print_explanations(output: Output, explained: dict[str, Any], *, in_full: bool) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Compiled = Mapping[str, tuple[Signature, str]]  # key: signature of the file, packed entry
 
-CACHE_VERSION = f"1.{FP_VERSION}"  # of the form of an entry, and of the fingerprints in it
+CACHE_VERSION = f"2.{FP_VERSION}"  # of the form of an entry, and of the fingerprints in it
 _TEXTS = ("id", "name", "category", "scope", "trigger", "prompt", "repo", "created", "updated")
 _LISTS = ("tags", "clarify", "approach", "redlines", "acceptance")
 
@@ -41,7 +41,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a refresh found: whether entries differ, those to store with their signatures, keys of files that are gone."""
+    """What a refresh found: whether entries differ, what to store with its signature, keys of files that are gone."""
 
     is_new: bool
     fresh: Mapping[str, tuple[Signature, str]]
@@ -143,9 +143,10 @@ class TemplateFolder:
         except (ValueError, ModuleNotFoundError) as error:
             return Entry(key, None, problems=(_reason(error),)), trusted
         scope = GLOBAL if self.key == GLOBAL else "project"
-        template = replace(file.template, scope=scope)
-        is_stale = template.fp_version != FP_VERSION or not template.fingerprint.weights or scope != file.template.scope
+        template = file.template
+        is_stale = template.fp_version != FP_VERSION or not template.fingerprint.weights or scope != template.scope
         if is_stale:
+            template = replace(template, scope=scope)
             template = replace(template, fingerprint=Fingerprint(self.fingerprint(template).weights))
         return Entry(key, template, file.hits, file.last_used, file.problems, is_stale), trusted
 
@@ -166,11 +167,9 @@ def _packed(entry: Entry) -> str:
     if entry.template is None:
         return dumps([entry.problems], ensure_ascii=False)
     template, prints = entry.template, entry.template.fingerprint
-    texts = [getattr(template, name) for name in _TEXTS]
-    lists = [getattr(template, name) for name in _LISTS]
-    tokens = [list(prints.weights), list(prints.weights.values())]
-    own = [entry.hits, entry.last_used, entry.is_stale]
-    return dumps([entry.problems, texts, lists, tokens, template.fp_version, *own], ensure_ascii=False)
+    values = [getattr(template, name) for name in (*_TEXTS, *_LISTS)]
+    own = [template.fp_version, entry.hits, entry.last_used, entry.is_stale]
+    return dumps([entry.problems, *values, prints.weights, *own], ensure_ascii=False)
 
 
 def _unpacked(key: str, packed: str) -> Entry | None:
@@ -179,12 +178,11 @@ def _unpacked(key: str, packed: str) -> Entry | None:
         problems, *rest = loads(packed)
         if not rest:
             return Entry(key, None, problems=tuple(problems))
-        texts, lists, (tokens, weights), fp_version, hits, last_used, is_stale = rest
-        id, name, category, scope, trigger, prompt, repo, created, updated = texts
-        tags, clarify, approach, redlines, acceptance = map(tuple, lists)
+        (id, name, category, scope, trigger, prompt, repo, created, updated, tags, clarify, approach, redlines,
+         acceptance, weights, fp_version, hits, last_used, is_stale) = rest  # fmt: skip
         template = Template(
-            id, name, category, scope, tags, trigger, clarify, approach, redlines, prompt, acceptance,
-            Fingerprint(dict(zip(tokens, weights, strict=True))), fp_version, repo, created, updated)
+            id, name, category, scope, tuple(tags), trigger, tuple(clarify), tuple(approach), tuple(redlines), prompt,
+            tuple(acceptance), Fingerprint(weights), fp_version, repo, created, updated)  # fmt: skip
         return Entry(key, template, hits, last_used, tuple(problems), is_stale)
     except (ValueError, TypeError):
         return None

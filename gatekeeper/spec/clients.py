@@ -120,7 +120,9 @@ def _with_hook(text: str, hook: dict[str, Any]) -> str:
         raise ValueError("hooks.UserPromptSubmit is no list")
     for group in groups:
         entries = group.get("hooks") if isinstance(group, dict) else None
-        for number, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if not isinstance(entries, list):
+            continue
+        for number, entry in enumerate(entries):
             if isinstance(entry, dict) and _is_own_hook(str(entry.get("command", ""))):
                 entries[number] = hook
                 return _same_or_new(text, document)

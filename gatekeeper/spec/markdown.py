@@ -26,8 +26,8 @@ PLACEHOLDER = "（暂无）"
 _LINE_END = re.compile("\r\n?")
 _FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _KEY = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:(?:[ \t]+(.*))?\Z")
-_HEADING = re.compile(r" {0,3}##[ \t]+(.*)\Z")
-_JSON = re.compile(r'["\[]|\d+\Z')  # a bare word may mean another thing in JSON than in YAML
+_HEADING_OR_FENCE = re.compile(r"^ {0,3}(?:##[ \t]+(?P<title>\S.*)|(?:`{3,}|~{3,}).*)$", re.MULTILINE)
+_JSON = re.compile(r'["\[]|\d+\s*\Z')  # a bare word may mean another thing in JSON than in YAML
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _BULLET = re.compile(r"\s*[-*+•](?:\s+|\Z)")
 _NUMBER = re.compile(r"\s*\d{1,3}(?:[.)](?:\s+|\Z)|、\s*)")
@@ -108,7 +108,8 @@ def read_template(text: str, *, id: str = "") -> TemplateFile:
         repo=_text(values.get("repo")), created=_text(values.get("created")), updated=_text(values.get("updated")),
     )  # fmt: skip
     digest = _read_free_text(sections.get(DIGEST, ""))
-    return TemplateFile(template, _whole(values.get("hitCount")), _text(values.get("lastUsed")), digest, tuple(problems))
+    hits, last_used = _whole(values.get("hitCount")), _text(values.get("lastUsed"))
+    return TemplateFile(template, hits, last_used, digest, tuple(problems))
 
 
 def normal_template(template: Template) -> Template:
@@ -147,15 +148,23 @@ def read_fingerprint(lines: Iterable[str]) -> tuple[Fingerprint, int]:
     n_broken = 0
     for line in lines:
         token, _, weight = line.rpartition("|")
-        try:
-            value = float(weight)
-        except ValueError:
-            value = 0.0
+        value = _WEIGHTS.get(weight) or _weight(weight)
         if not token or not 0.0 < value < 100.0:
             n_broken += 1
             continue
-        weights[token] = max(value, weights.get(token, 0.0))
+        if value > weights.get(token, 0.0):
+            weights[token] = value
     return Fingerprint(weights), n_broken
+
+
+_WEIGHTS = {str(weight): float(weight) for weight in range(1, 5)}
+
+
+def _weight(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
 
 
 # --- sections and lists
@@ -163,17 +172,21 @@ def read_fingerprint(lines: Iterable[str]) -> tuple[Fingerprint, int]:
 
 def read_sections(body: str) -> dict[str, str]:
     """The text below each `##` heading, by its title; a heading within a fence is none. Twice named: joined."""
-    sections: dict[str, list[str]] = {}
-    lines: list[str] = []
-    fence = ""
-    for line in body.split("\n"):
-        fence = _fence_after(fence, line)
-        heading = None if fence else _HEADING.match(line)
-        if heading:
-            lines = sections.setdefault(heading[1].rstrip(" \t#"), [])
-        else:
-            lines.append(line)
-    return {title: "\n".join(found).strip("\n") for title, found in sections.items()}
+    sections: dict[str, str] = {}
+    title, start, fence = "", 0, ""
+    for found in _HEADING_OR_FENCE.finditer(body):
+        if found["title"] is None:
+            fence = _fence_after(fence, found[0])
+        elif not fence:
+            _add_section(sections, title, body[start : found.start()])
+            title, start = found["title"].rstrip(" \t#"), found.end() + 1
+    _add_section(sections, title, body[start:])
+    del sections[""]
+    return {title: text.strip("\n") for title, text in sections.items()}
+
+
+def _add_section(sections: dict[str, str], title: str, text: str) -> None:
+    sections[title] = sections[title] + text if title in sections else text
 
 
 def list_items(text: str, *, numbered: bool = False) -> list[str]:
@@ -242,7 +255,7 @@ def _section(title: str, lines: list[str]) -> list[str]:
 
 def _fence_after(fence: str, line: str) -> str:
     """The fence that is open after a line, "" for none."""
-    found = _FENCE.match(line)
+    found = _FENCE.match(line) if "```" in line or "~~~" in line else None
     if not found:
         return fence
     if not fence:
@@ -296,25 +309,33 @@ def _split(text: str) -> tuple[dict[str, Any], str]:
     found = _FRONT_MATTER.match(text)
     if not found:
         raise ValueError("no front matter")
-    return read_front_matter(found[1]), text[found.end():]
+    values = read_front_matter(found[1])
+    if "\\" in found[1]:  # an escape may stand for half a character
+        values = {key: _whole_value(value) for key, value in values.items()}
+    return values, text[found.end():]
 
 
 def read_front_matter(text: str) -> dict[str, Any]:
     """The values of a front matter: texts, and lists of texts; numbers only where the writer is ours."""
-    values: dict[str, Any] = {}
+    members = []
     for line in text.split("\n"):
-        found = _KEY.match(line.rstrip())
+        found = _KEY.match(line)
         if found and found[2] and _JSON.match(found[2]):
-            try:
-                value = loads(found[2])
-            except (ValueError, RecursionError):
-                return _read_yaml(text)
-            if not isinstance(value, list) or all(isinstance(item, str) for item in value):
-                values[found[1]] = value
-                continue
-        if line.strip():
+            members.append(f'"{found[1]}": {found[2]}')
+        elif line.strip():
             return _read_yaml(text)
-    return values
+    try:
+        values = loads("{" + ",".join(members) + "}")
+    except (ValueError, RecursionError):
+        return _read_yaml(text)
+    if len(values) != len(members) or not all(map(_is_plain, values.values())):
+        return _read_yaml(text)
+    return values  # type: ignore[no-any-return]
+
+
+def _is_plain(value: object) -> bool:
+    """A text, a number, or a list of texts."""
+    return all(isinstance(item, str) for item in value) if isinstance(value, list) else not isinstance(value, dict)
 
 
 def _read_yaml(text: str) -> dict[str, Any]:
@@ -369,7 +390,7 @@ def _scalar_lines(values: Mapping[str, Any]) -> list[str]:
 
 def _whole_value(value: Any) -> Any:
     if isinstance(value, list):
-        return [whole_text(item) for item in value]
+        return [_whole_value(item) for item in value]
     return whole_text(value) if isinstance(value, str) else value
 
 
@@ -378,13 +399,14 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def _text(value: object) -> str:
-    return whole_text(value if isinstance(value, str) else "" if value is None else str(value))
+    return value if isinstance(value, str) else "" if value is None else str(value)
 
 
 def _list(value: object) -> list[str]:
     """The texts of a list; of a single text its parts between commas."""
     if isinstance(value, list):
-        return [_text(item) for item in value if not isinstance(item, (list, dict)) and _text(item).strip()]
+        texts = [item if isinstance(item, str) else _text(item) for item in value if not isinstance(item, (list, dict))]
+        return [text for text in texts if text and not text.isspace()]
     return [part.strip() for part in _text(value).split(",") if part.strip()]
 
 

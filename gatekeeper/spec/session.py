@@ -74,8 +74,8 @@ def turns_of(events: Iterable[Event]) -> list[Turn]:
 def is_write_back_due(turns: list[Turn], settings: SpecSettings) -> bool:
     """Whether finished work of a session is still to be written back.
 
-    turns: those since the last write-back, without the one that is asked in. Due when code was changed (where the settings require
-    it), by enough tool calls, and the last turn is complete and does not announce more.
+    turns: those since the last write-back, without the one that is asked in. Due when code was changed (where the
+    settings require it), by enough tool calls, and the last turn is complete and does not announce more.
     """
     if not settings.auto_retro or not turns:
         return False

@@ -119,9 +119,10 @@ class State:
         try:
             path = os.path.join(state_folder(self.root), "state.db")
             connection = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False)
+            connection.execute("PRAGMA synchronous = OFF")  # nothing to lose while it is made
             connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
             connection.executescript(_SCHEMA)
+            connection.execute("PRAGMA synchronous = NORMAL")
         except (sqlite3.Error, OSError) as error:
             if connection is not None:
                 connection.close()

@@ -162,7 +162,7 @@ class SpecTools:
         require_text("stack", stack)
         lists = {"clarifications": clarifications, "files": files, "constraints": constraints, "acceptance": acceptance}
         found = distill(requirement, stack=stack, strict=self.library.settings.strict_distill,
-                        **{name: _texts(name, value) for name, value in lists.items()})  # type: ignore[arg-type]
+                        **{name: _texts(name, value) for name, value in lists.items()})  # fmt: skip
         return {"prompt": found.text, "missing_constraints": found.missing_constraints}
 
     # --- retro

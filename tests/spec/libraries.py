@@ -19,7 +19,8 @@ def template(name: str, **values: Any) -> Template:
     """A template as a library writes it."""
     scope = values.get("scope", PROJECT)
     made = Template(template_id(name, scope), name, **values)
-    return replace(made, fingerprint=Fingerprint(template_fingerprint(made, topic_only=made.scope != GLOBAL).weights), fp_version=FP_VERSION)
+    fingerprint = template_fingerprint(made, topic_only=made.scope != GLOBAL)
+    return replace(made, fingerprint=Fingerprint(fingerprint.weights), fp_version=FP_VERSION)
 
 
 def write(library: Library, name: str, **values: Any) -> Path:
@@ -47,9 +48,11 @@ def fill(root: Path, project: str, n_templates: int) -> Path:
     for number in range(n_templates):
         made = template(
             f"模板 {number} 订单导出 {number % 37}", category="feature/export", tags=("export", f"tag{number}", "订单"),
-            trigger=f"用户说「导出第 {number} 种订单」，要求后端分页，失败能重试。", clarify=("导出哪些列？", "谁能导出？"),
+            trigger=f"用户说「导出第 {number} 种订单」，要求后端分页，失败能重试。",
+            clarify=("导出哪些列？", "谁能导出？"),
             approach=("看现有接口", "流式生成 src/order/export.ts", "前端给下载链接", "补测试"),
-            redlines=("不改公共请求封装",), prompt="给订单加导出", acceptance=("导出 1 万行不超时", "没有权限时看不到按钮"),
+            redlines=("不改公共请求封装",), prompt="给订单加导出",
+            acceptance=("导出 1 万行不超时", "没有权限时看不到按钮"),
             created="2025-01-01", updated="2025-01-01")  # fmt: skip
         (folder / f"{made.id}.md").write_text(render_template(made), encoding="utf-8")
     return folder

@@ -77,7 +77,8 @@ def write_on(folder: str, seconds: float, number: int) -> None:
         name = f"模板 {number} {chance.randrange(N_NAMES)}"
         text = "".join(chance.choices("订单导出登录报错 abc", k=chance.randrange(1, 400))).strip() or "空"
         library.write(name, "project", lambda old, name=name, text=text: sealed(name, text))
-        library.add_redlines([f"禁区 {number} 第 {chance.randrange(5)} 条，不改接口 {chance.randrange(3)}"], "2025-01-01")
+        redline = f"禁区 {number} 第 {chance.randrange(5)} 条，不改接口 {chance.randrange(3)}"
+        library.add_redlines([redline], "2025-01-01")
     print(json.dumps({"written": n_written}))
 
 

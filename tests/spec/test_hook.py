@@ -53,7 +53,8 @@ def ask(prompt: Any, cwd: Path | str = "/", **more: Any) -> str:
 
 def process(data: bytes, *, stdout: Any = subprocess.PIPE, **environment: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run([sys.executable, "-m", "gatekeeper.spec.hook"], input=data, stdout=stdout,
-                          stderr=subprocess.PIPE, cwd=FOLDER, env={**os.environ, **environment}, timeout=60)  # fmt: skip
+                          stderr=subprocess.PIPE, cwd=FOLDER, env={**os.environ, **environment},
+                          timeout=60)  # fmt: skip
 
 
 # --- what is said
@@ -203,7 +204,8 @@ def test_it_loads_nothing_it_does_not_need() -> None:
             "print(*sorted(sys.modules))")  # fmt: skip
     loaded = subprocess.run([sys.executable, "-c", code], cwd=FOLDER, capture_output=True, text=True, check=True).stdout
     heavy = {"numpy", "scipy", "yaml", "click", "rich", "sqlite3", "filelock", "mcp", "pathlib", "subprocess",
-             "gatekeeper.gatekeeper", "gatekeeper.anchor", "gatekeeper.spec.library", "gatekeeper.spec.matching"}  # fmt: skip
+             "gatekeeper.gatekeeper", "gatekeeper.anchor", "gatekeeper.spec.library",
+             "gatekeeper.spec.matching"}  # fmt: skip
     assert not heavy & set(loaded.split())
 
 

@@ -99,7 +99,8 @@ def test_a_session_from_recall_to_recall(tmp_path: Path) -> None:
 def test_the_server_answers_what_the_functions_answer(tmp_path: Path) -> None:
     tools = SpecTools(tmp_path)
     tools.retro(**EXPORT)
-    texts = ["拆分库存服务", "登录页加个按钮", "", "你好", "\U0001f600 {\"orderId\": [1, 2, 3], \"x\": 1}", "订单" * 5000]
+    texts = ["拆分库存服务", "登录页加个按钮", "", "你好", "\U0001f600 {\"orderId\": [1, 2, 3], \"x\": 1}",
+             "订单" * 5000]  # fmt: skip
 
     async def talk(client: Client) -> None:
         for text in texts:
@@ -113,7 +114,8 @@ def test_the_server_answers_what_the_functions_answer(tmp_path: Path) -> None:
 def test_what_is_wrong_is_said_and_the_server_goes_on(tmp_path: Path) -> None:
     async def talk(client: Client) -> None:
         for name, arguments, message in (
-            ("spec_recall", {}, "'requirement' is a required property"), ("spec_recall", {"requirement": 1}, "requirement"),
+            ("spec_recall", {}, "'requirement' is a required property"),
+            ("spec_recall", {"requirement": 1}, "requirement"),
             ("spec_recall", {"requirement": "x", "more": 1}, "more"), ("spec_store", {}, "unknown tool"),
             ("spec_retro", {"name": "x", "scope": "team"}, "scope"), ("spec_retro", {"name": "x", "tags": "a"}, "tags"),
             ("spec_recall", {"requirement": "x", "cwd": "\0"}, "cwd must be a folder"),

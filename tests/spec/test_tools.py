@@ -21,7 +21,8 @@ from gatekeeper.spec.tools import SpecTools
 from gatekeeper.spec.triaging import decide
 
 EXPORT: dict[str, Any] = {
-    "name": "订单导出", "category": "feature/export", "tags": ["export", "订单", "导出"], "trigger": "用户说「导出订单」",
+    "name": "订单导出", "category": "feature/export", "tags": ["export", "订单", "导出"],
+    "trigger": "用户说「导出订单」",
     "clarify": ["导出哪些列？"], "approach": ["spec_recall 之后 spec_triage", "后端流式生成文件"],
     "acceptance": ["导出 1 万行不超时"],
 }  # fmt: skip
@@ -30,7 +31,7 @@ SCHEMAS = {tool.name: tool for tool in TOOLS}
 
 
 @pytest.fixture(autouse=True)
-def _home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("GATEKEEPER_HOME", str(home))
     return home
@@ -245,9 +246,9 @@ def test_redlines_stay_out_of_the_profile_when_asked(tools: SpecTools) -> None:
 
 def test_secrets_never_reach_the_disk(tools: SpecTools, tmp_path: Path) -> None:
     key = "sk-" + "abcdefghijklmnopqrstuvwxyz012345"
-    answer = call(tools, "spec_retro", name=f"部署 {key}", trigger=f"日志里有 {key}", approach=[f"用 {key}"], tags=[key],
-                  redlines=[f"后端接口不外传 {key}"], prompt=f"Authorization: Bearer {key}", acceptance=[key],
-                  clarify=[key], category=key, digest=f"password={key}")  # fmt: skip
+    answer = call(tools, "spec_retro", name=f"部署 {key}", trigger=f"日志里有 {key}", approach=[f"用 {key}"],
+                  tags=[key], redlines=[f"后端接口不外传 {key}"], prompt=f"Authorization: Bearer {key}",
+                  acceptance=[key], clarify=[key], category=key, digest=f"password={key}")  # fmt: skip
     assert answer["saved"]
     assert answer["masked"]
     for path in tmp_path.rglob("*"):
@@ -315,9 +316,9 @@ def session(home: Path, tools: SpecTools, requirement: str, *names: str) -> Path
     return path
 
 
-def test_finished_work_is_reminded_of_until_it_is_written_back(tools: SpecTools, _home: Path) -> None:
+def test_finished_work_is_reminded_of_until_it_is_written_back(tools: SpecTools, home: Path) -> None:
     requirement = "订单列表加一列手机号"
-    session(_home, tools, requirement, "Read", "Edit")
+    session(home, tools, requirement, "Read", "Edit")
     rule = next(rule.text for rule in RULES if rule.name == "write-back")
     assert rule.zh in call(tools, "spec_recall", requirement=requirement)["notice"]
     assert rule.en in call(tools, "spec_recall", requirement="add a phone column to the order list")["notice"]
@@ -329,13 +330,13 @@ def test_finished_work_is_reminded_of_until_it_is_written_back(tools: SpecTools,
     assert call(tools, "spec_recall", requirement=requirement)["notice"] == ""
 
 
-def test_reading_alone_is_not_reminded_of(tools: SpecTools, _home: Path) -> None:
-    session(_home, tools, "订单列表加一列手机号", "Read", "Grep", "Read")
+def test_reading_alone_is_not_reminded_of(tools: SpecTools, home: Path) -> None:
+    session(home, tools, "订单列表加一列手机号", "Read", "Grep", "Read")
     assert call(tools, "spec_recall", requirement="订单列表加一列手机号")["notice"] == ""
 
 
-def test_an_old_or_broken_note_is_none(tools: SpecTools, _home: Path) -> None:
-    session(_home, tools, "订单列表加一列手机号", "Read", "Edit")
+def test_an_old_or_broken_note_is_none(tools: SpecTools, home: Path) -> None:
+    session(home, tools, "订单列表加一列手机号", "Read", "Edit")
     note = Path(session_file(tools.library.project.id))
     os.utime(note, (0, 0))
     assert call(tools, "spec_recall", requirement="订单列表加一列手机号")["notice"] == ""
