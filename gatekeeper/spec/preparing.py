@@ -19,7 +19,7 @@ from gatekeeper.spec.settings import (
     MIN_JSON_LENGTH,
 )
 
-_FENCE = re.compile(r"```|^~~~", re.MULTILINE)
+_FENCE = re.compile(r"(```|^~~~)", re.MULTILINE)
 _CODE_LINE = re.compile(r"[;{}()=<>\[\]]|^\s*(?:import|from|return|def|class|const|let|var|if|for|#|//|\$)\b")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
@@ -115,14 +115,14 @@ def _strip_code(text: str, removed: dict[str, int]) -> str:
     if len(parts) == 1:
         return text
     kept = [parts[0]]
-    for i in range(1, len(parts)):
-        is_open = i % 2 == 1
-        if not is_open:
-            kept.append(parts[i])
-        elif i < len(parts) - 1 or _looks_like_code(parts[i]):
+    for i in range(1, len(parts), 4):  # opening fence, code, closing fence, text
+        if i + 2 < len(parts):
+            removed["code"] += 1
+            kept.append(parts[i + 3])
+        elif _looks_like_code(parts[i + 1]):
             removed["code"] += 1
         else:
-            kept.append(parts[i])  # a fence that nothing closes, and prose behind it
+            kept.append(parts[i] + parts[i + 1])  # a fence that nothing closes, and prose behind it
     return "\n".join(kept)
 
 

@@ -27,7 +27,7 @@ _BEARER = (
     r"(?i)(?P<keep>\bauthorization\s{0,3}[:=]\s{0,3}[\"']?(?:bearer|basic|token)\s{1,3}"
     r"|(?<![a-z])bearer\s{1,3}(?=[A-Za-z0-9._~+/-]{12}))[A-Za-z0-9._~+/=-]{6,4000}"
 )
-_IN_ADDRESS = r"(?P<keep>[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s:/@\"']{0,100}:)[^\s@/\"']{1,200}(?=@)"
+_IN_ADDRESS = r"(?P<keep>[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s:/@\"']{0,100}:)(?!\[)[^\s@/\"']{1,200}(?=@)"
 _SECRET_NAMES = (
     r"password|passwd|pwd|passphrase|secret|api[_-]?key|access[_-]?key|secret[_-]?key|client[_-]?secret|"
     r"private[_-]?key|auth[_-]?token|access[_-]?token|refresh[_-]?token|token|credential"

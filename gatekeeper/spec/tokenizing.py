@@ -26,7 +26,7 @@ _PIECE = re.compile(r"(?P<word>[A-Za-z_][A-Za-z0-9_]*(?:-[A-Za-z0-9_]+)*)|(?P<ch
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _MAX_WORD = 64
 _QUOTED = re.compile(r"「([^」\n]+)」|『([^』\n]+)』|“([^”\n]+)”|\"([^\"\n]+)\"|‘([^’\n]+)’")
-_CAMEL = re.compile(r"[a-z0-9][A-Z]")
+_CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 
 
 class _Words(NamedTuple):

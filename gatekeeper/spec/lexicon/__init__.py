@@ -14,7 +14,10 @@ _FOLDER = path.dirname(path.abspath(__file__))
 
 
 def read_sections(text: str, name: str) -> dict[str, tuple[str, ...]]:
-    """The words of each `[section]` of a list, in order. ValueError names the file and the line of a fault."""
+    """The words of each `[section]` of a list, in order; a "+" in a word stands for a blank.
+
+    ValueError names the file and the line of a fault.
+    """
     sections: dict[str, list[str]] = {}
     words: list[str] | None = None
     for number, line in enumerate(text.splitlines(), 1):
@@ -28,7 +31,7 @@ def read_sections(text: str, name: str) -> dict[str, tuple[str, ...]]:
         elif words is None:
             raise ValueError(f"{name}, line {number}: word outside a section: {line!r:.60}")
         else:
-            words += [word.replace("_", " ") for word in line.split()]
+            words += [word.replace("+", " ") for word in line.split()]
     return {tag: tuple(dict.fromkeys(found)) for tag, found in sections.items()}
 
 
