@@ -73,9 +73,10 @@ def bench_library(cap: int = MAX_FINGERPRINT_TOKENS) -> list[Template]:
     """The seven templates of the benches, with fingerprints of at most `cap` tokens."""
     templates = []
     for entry in _read("bench_library.json"):
-        lists = {key: tuple(entry[key]) for key in ("tags", "clarify", "approach", "redlines", "acceptance")}
-        template = Template(entry["id"], entry["name"], entry["category"], GLOBAL, trigger=entry["trigger"], **lists)
-        templates.append(with_fingerprint(template, cap))
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
+        }
+        templates.append(with_fingerprint(Template(**values, scope=GLOBAL), cap))
     return templates
 
 

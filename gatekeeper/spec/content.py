@@ -208,7 +208,13 @@ def _is_by(request: Request, verb: Token) -> bool:
 
 
 def _is_for_field(request: Request, verb: Token) -> bool:
-    """给状态字段加个下拉: a field that stands before the verb."""
+    """给状态字段加个下拉, 给 status 加个下拉: a field that stands before the verb."""
+    start, _ = request.clause_of(verb)
+    given = max(request.text.rfind(word, start, verb.start) for word in ("给", "为", "对"))
+    if given >= 0:
+        name = essence(request, given + 1, verb.start)
+        if name and (name.isascii() or name.endswith(_endings()[0])):
+            return True
     return any(
         "field" in token.tags
         and token.clause == verb.clause

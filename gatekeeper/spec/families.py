@@ -272,7 +272,11 @@ def _verb_before(request: Request, noun: Token, verb_tags: tuple[str, ...]) -> T
 
 def _is_temporal(request: Request, verb: Token) -> bool:
     """删除后, 新增时: no order to remove or to add."""
-    return request.text[verb.end : verb.end + 1] in ("后", "时", "前") or request.text.startswith("之", verb.end)
+    following = request.text[verb.end : verb.end + 2]
+    return following[:1] in ("后", "时", "前", "之") and following not in _NOUNS_OF_TIME
+
+
+_NOUNS_OF_TIME = frozenset({"时间", "时长", "时段", "时区", "时刻", "后台", "后端", "后续", "前端", "前台", "前置"})
 
 
 def _is_label(request: Request, verb: Token) -> bool:

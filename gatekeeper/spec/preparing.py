@@ -46,6 +46,7 @@ _CUT = " … "
 _IMAGE = re.compile(
     r"!\[[^\]\n]{0,200}\]\([^)\n]{0,500}\)|\[(?:image|图片|图像|截图|img)[^\]\n]{0,80}\]", re.IGNORECASE
 )
+_CALLED = re.compile(r"@[\u3400-\u9fff]{1,8}(?=[\s,;:!?。、]|$)")  # a person by a Chinese name
 _EFFECTIVE = re.compile(r"[A-Za-z0-9\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
 
@@ -83,6 +84,7 @@ def effective_length(raw: str) -> tuple[int, bool]:
     require_text("raw", raw)
     text = fold(raw)
     without, n_images = _IMAGE.subn(" ", text)
+    without = _CALLED.sub(" ", without)
     suffixes = tuple("." + suffix for suffix in word_list("stops").of("image-suffixes"))
     spans = find_spans(without)
     shows_image = n_images > 0 or "截图" in text or any(span.path.lower().endswith(suffixes) for span in spans)

@@ -43,9 +43,22 @@ def test_scores_equal_the_plain_formula(matrix: Matrix, query: dict[int, float],
     indptr, rows, values, norms = arrays_of(matrix)
     scores, evidence = array("d", [9.0]) * len(matrix), array("i", [9]) * len(matrix)
     counted = {term: 0.0 if term in uncounted else weight for term, weight in query.items()}
-    score_rows(indptr, rows, values, norms, array("q", query), array("d", query.values()), array("d", counted.values()),
-               array("i", [10**term for term in query]), math.sqrt(sum(w * w for w in query.values())),
-               sum(counted.values()), 0.6, 0.4, scores, evidence)  # fmt: skip
+    score_rows(
+        indptr,
+        rows,
+        values,
+        norms,
+        array("q", query),
+        array("d", query.values()),
+        array("d", counted.values()),
+        array("i", [10**term for term in query]),
+        math.sqrt(sum(w * w for w in query.values())),
+        sum(counted.values()),
+        0.6,
+        0.4,
+        scores,
+        evidence,
+    )
     for row, score, points in zip(matrix, scores, evidence, strict=True):
         assert math.isclose(score, lexical(query, row, uncounted), rel_tol=1e-12, abs_tol=1e-15)
         assert points == sum(10**term for term in query if term in row)

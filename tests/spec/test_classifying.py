@@ -54,10 +54,19 @@ def test_a_fast_word_beats_every_gate(word: str, task: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "快速做一个页面", "高速做", "加个问卷，不要问卷标题", "这里别问号结尾", "级别问题改一下", "分别问一下", "特别问过产品", "不用弹窗，直接做成抽屉",
-        "把提示改成「直接做」", "用不用问产品", "要不要问清楚",
+        "快速做一个页面",
+        "高速做",
+        "加个问卷，不要问卷标题",
+        "这里别问号结尾",
+        "级别问题改一下",
+        "分别问一下",
+        "特别问过产品",
+        "不用弹窗，直接做成抽屉",
+        "把提示改成「直接做」",
+        "用不用问产品",
+        "要不要问清楚",
     ],
-)  # fmt: skip
+)
 def test_what_only_looks_like_a_fast_word(text: str) -> None:
     assert classify(text).skip_trigger is None
 
@@ -79,17 +88,35 @@ def test_a_negated_fast_word_wishes_to_be_asked(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "family"),
     [
-        ("架构变更", "architecture"), ("技术选型", "architecture"), ("整体架构要调整", "architecture"),
-        ("重构订单服务", "refactor"), ("订单服务重构一下", "refactor"), ("对整体代码进行重构", "refactor"), ("拆分支付模块", "refactor"),
-        ("重写整个首页", "refactor"), ("重构 OrderService", "refactor"), ("rewrite the backend in Go", "refactor"),
+        ("架构变更", "architecture"),
+        ("技术选型", "architecture"),
+        ("整体架构要调整", "architecture"),
+        ("重构订单服务", "refactor"),
+        ("订单服务重构一下", "refactor"),
+        ("对整体代码进行重构", "refactor"),
+        ("拆分支付模块", "refactor"),
+        ("重写整个首页", "refactor"),
+        ("重构 OrderService", "refactor"),
+        ("rewrite the backend in Go", "refactor"),
         ("split the order service into modules", "refactor"),
-        ("从 SQLite 迁移到 MySQL", "migration"), ("vue2 升级到 vue3", "migration"), ("升级到 Spring Boot 3.2", "migration"),
-        ("整体升级", "migration"), ("迁移到新服务器", "migration"), ("upgrade to React 19", "migration"),
-        ("建一张用户表", "ddl"), ("新增订单表", "ddl"), ("新建用户表结构", "ddl"), ("给订单表加列 remark", "ddl"), ("修改表结构", "ddl"),
-        ("修改用户表结构", "ddl"), ("drop table users", "ddl"),
-        ("跨模块调整", "cross-cutting"), ("多处修改", "cross-cutting"), ("across modules rename the id", "cross-cutting"),
+        ("从 SQLite 迁移到 MySQL", "migration"),
+        ("vue2 升级到 vue3", "migration"),
+        ("升级到 Spring Boot 3.2", "migration"),
+        ("整体升级", "migration"),
+        ("迁移到新服务器", "migration"),
+        ("upgrade to React 19", "migration"),
+        ("建一张用户表", "ddl"),
+        ("新增订单表", "ddl"),
+        ("新建用户表结构", "ddl"),
+        ("给订单表加列 remark", "ddl"),
+        ("修改表结构", "ddl"),
+        ("修改用户表结构", "ddl"),
+        ("drop table users", "ddl"),
+        ("跨模块调整", "cross-cutting"),
+        ("多处修改", "cross-cutting"),
+        ("across modules rename the id", "cross-cutting"),
     ],
-)  # fmt: skip
+)
 def test_large_scope(text: str, family: str) -> None:
     found = classify(text)
     assert (found.level, found.family) == (3, family)
@@ -98,13 +125,40 @@ def test_large_scope(text: str, family: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "新增法定代表人字段", "支持发表评论", "新增手表分类", "加一个量表", "增加代表作品", "创建仪表盘", "新增里程表读数", "建议把代表图换掉", "新增报表页面",
-        "新建设备列表页面", "新增表单", "建库存页面", "加列宽", "表格加列", "加列表", "给用户表的查询加个导出按钮", "新增课程表页面",
-        "导航升级到新版提示语", "把升级到时间改一下", "会员升级到黄金等级的文案", "把工具函数迁移到 src/utils",
-        "把列表也重构一下", "重构这个函数", "拆分这个字符串", "refactor this function", "split the string by commas",
-        "支持上传多个文件", "多个文件上传失败", "不要重构服务，只改标题", "不动表结构，加个备注列", "把标题改成「架构变更」", "架构图按钮换个颜色",
+        "新增法定代表人字段",
+        "支持发表评论",
+        "新增手表分类",
+        "加一个量表",
+        "增加代表作品",
+        "创建仪表盘",
+        "新增里程表读数",
+        "建议把代表图换掉",
+        "新增报表页面",
+        "新建设备列表页面",
+        "新增表单",
+        "建库存页面",
+        "加列宽",
+        "表格加列",
+        "加列表",
+        "给用户表的查询加个导出按钮",
+        "新增课程表页面",
+        "导航升级到新版提示语",
+        "把升级到时间改一下",
+        "会员升级到黄金等级的文案",
+        "把工具函数迁移到 src/utils",
+        "把列表也重构一下",
+        "重构这个函数",
+        "拆分这个字符串",
+        "refactor this function",
+        "split the string by commas",
+        "支持上传多个文件",
+        "多个文件上传失败",
+        "不要重构服务，只改标题",
+        "不动表结构，加个备注列",
+        "把标题改成「架构变更」",
+        "架构图按钮换个颜色",
     ],
-)  # fmt: skip
+)
 def test_what_only_looks_large(text: str) -> None:
     assert classify(text).level != 3
 
@@ -115,17 +169,31 @@ def test_what_only_looks_large(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "family"),
     [
-        ("改首页标题", "copy"), ("标题换成欢迎", "copy"), ("change the label to Save", "copy"),
-        ("改 index.html 的标题", "copy"), ("@a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q/r/index.vue 改标题", "copy"),
-        ("调一下间距", "style"), ("字号太小", "style"), ("make the font bigger", "style"),
-        ("改一下按钮", "button-attr"), ("按钮位置不对", "button-attr"),
-        ("超时改成 30s", "constant"), ("默认值改成草稿", "constant"), ("set the timeout to 30s", "constant"),
-        ("字段名改为 total", "rename"), ("变量 foo 重命名为 bar", "rename"), ("rename foo to bar", "rename"),
+        ("改首页标题", "copy"),
+        ("标题换成欢迎", "copy"),
+        ("change the label to Save", "copy"),
+        ("改 index.html 的标题", "copy"),
+        ("@a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q/r/index.vue 改标题", "copy"),
+        ("调一下间距", "style"),
+        ("字号太小", "style"),
+        ("make the font bigger", "style"),
+        ("改一下按钮", "button-attr"),
+        ("按钮位置不对", "button-attr"),
+        ("超时改成 30s", "constant"),
+        ("默认值改成草稿", "constant"),
+        ("set the timeout to 30s", "constant"),
+        ("字段名改为 total", "rename"),
+        ("变量 foo 重命名为 bar", "rename"),
+        ("rename foo to bar", "rename"),
         ("版本号小改一下", "tiny"),
-        ("加个导出按钮", "button"), ("加一列备注", "column"), ("加个手机号搜索项", "column"), ("新增一个路由指向考勤页", "route"),
-        ("增加 status 字段，下拉", "crud"), ("参考用户页新建一个角色页面", "self-contained"),
+        ("加个导出按钮", "button"),
+        ("加一列备注", "column"),
+        ("加个手机号搜索项", "column"),
+        ("新增一个路由指向考勤页", "route"),
+        ("增加 status 字段，下拉", "crud"),
+        ("参考用户页新建一个角色页面", "self-contained"),
     ],
-)  # fmt: skip
+)
 def test_one_step(text: str, family: str) -> None:
     found = classify(text)
     assert (found.level, found.fast_track, found.family) == (1, True, family)
@@ -203,12 +271,26 @@ def test_a_named_thing_is_not_asked_for(noun: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "加个按钮，点击打开帮助页", "加个按钮「返回」", "加个按钮，用来导出", "加个按钮，导出当前列表", "加个导出按钮", "列表加一列，显示手机号", "加一列：手机号",
-        "加个菜单项，跳到订单列表", "加个路由 /user/list", "加个弹窗，里面放确认内容", "加个开关控制是否启用", "加个接口查询库存",
-        "add a button that exports the list", "add an Export button", "add a button to export the list", "add a column for the phone number",
-        "add a route to the users page", 'add a "Save" button',
+        "加个按钮，点击打开帮助页",
+        "加个按钮「返回」",
+        "加个按钮，用来导出",
+        "加个按钮，导出当前列表",
+        "加个导出按钮",
+        "列表加一列，显示手机号",
+        "加一列：手机号",
+        "加个菜单项，跳到订单列表",
+        "加个路由 /user/list",
+        "加个弹窗，里面放确认内容",
+        "加个开关控制是否启用",
+        "加个接口查询库存",
+        "add a button that exports the list",
+        "add an Export button",
+        "add a button to export the list",
+        "add a column for the phone number",
+        "add a route to the users page",
+        'add a "Save" button',
     ],
-)  # fmt: skip
+)
 def test_content_in_every_form(text: str) -> None:
     assert classify(text).gap is None
 
@@ -216,10 +298,20 @@ def test_content_in_every_form(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "加个可点击的按钮", "表格加一列吧", "加个路由，到时候再说", "加个按钮，谢谢", "加个红色的按钮", "加两个按钮", "加个右上角的按钮", "加一列放最后",
-        "add a button to the login page", "add a nice button", "add a column to the table", "add a route",
+        "加个可点击的按钮",
+        "表格加一列吧",
+        "加个路由，到时候再说",
+        "加个按钮，谢谢",
+        "加个红色的按钮",
+        "加两个按钮",
+        "加个右上角的按钮",
+        "加一列放最后",
+        "add a button to the login page",
+        "add a nice button",
+        "add a column to the table",
+        "add a route",
     ],
-)  # fmt: skip
+)
 def test_what_only_looks_like_content(text: str) -> None:
     assert classify(text).gap is not None
 
@@ -246,13 +338,23 @@ def test_removing_a_named_thing_is_one_step(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "part", "value"),
     [
-        ("updateTime 字段改名", "component", None), ("adoption 字段加上", "component", None), ("加个日期字段", "component", "date"),
-        ("在 index.vue 列表里加个下拉", "field", None), ("字段 remark 加上", "field", "remark"), ("add a field called remark", "field", "remark"),
-        ("改 style.css 的颜色", "file", "style.css"), ("package.json 改一下", "file", "package.json"), ("改 a.cpp", "file", "a.cpp"),
-        ("x.md 和 src/b.ts 都改", "file", "src/b.ts"), ("用 Vue.js 写", "file", None),
-        ("默认值改成草稿", "default", "草稿"), ("默认为「启用」", "default", "启用"), ("默认值改一下", "default", None), ("default to 5", "default", "5"),
+        ("updateTime 字段改名", "component", None),
+        ("adoption 字段加上", "component", None),
+        ("加个日期字段", "component", "date"),
+        ("在 index.vue 列表里加个下拉", "field", None),
+        ("字段 remark 加上", "field", "remark"),
+        ("add a field called remark", "field", "remark"),
+        ("改 style.css 的颜色", "file", "style.css"),
+        ("package.json 改一下", "file", "package.json"),
+        ("改 a.cpp", "file", "a.cpp"),
+        ("x.md 和 src/b.ts 都改", "file", "src/b.ts"),
+        ("用 Vue.js 写", "file", None),
+        ("默认值改成草稿", "default", "草稿"),
+        ("默认为「启用」", "default", "启用"),
+        ("默认值改一下", "default", None),
+        ("default to 5", "default", "5"),
     ],
-)  # fmt: skip
+)
 def test_inference(text: str, part: str, value: str | None) -> None:
     assert getattr(classify(text).inferred, part) == value
 

@@ -59,10 +59,12 @@ def test_class_by_words() -> None:
 @pytest.mark.parametrize(
     ("a", "b"),
     [
-        ("不要修改 dist 目录，它由 git 跟踪", "它由 git 跟踪，不要修改 dist 目录"), ("不新增依赖", "不新增依赖（导出用原生能力）"),
-        ("不擅自改跨天快捷时长语义", "不要擅自改跨天快捷时长的语义"), ("Never edit dist.", "never edit  dist"),
+        ("不要修改 dist 目录，它由 git 跟踪", "它由 git 跟踪，不要修改 dist 目录"),
+        ("不新增依赖", "不新增依赖（导出用原生能力）"),
+        ("不擅自改跨天快捷时长语义", "不要擅自改跨天快捷时长的语义"),
+        ("Never edit dist.", "never edit  dist"),
     ],
-)  # fmt: skip
+)
 def test_near_duplicates(a: str, b: str) -> None:
     assert is_near_duplicate(a, b)
     assert is_near_duplicate(b, a)
@@ -71,11 +73,16 @@ def test_near_duplicates(a: str, b: str) -> None:
 @pytest.mark.parametrize(
     ("a", "b"),
     [
-        ("不改公共请求封装", "不改登录页样式"), ("允许在列表页直接编辑状态", "禁止在列表页直接编辑状态"), ("可以修改公共的接口地址", "不可以修改公共的接口地址"),
-        ("改公共", "不改公共请求封装"), ("不要改 a.js 的导出逻辑", "不要改 b.js 的导出逻辑"), ("不改表", "不改表单"), ("上限为 100 条每页记录", "上限为 200 条每页记录"),
+        ("不改公共请求封装", "不改登录页样式"),
+        ("允许在列表页直接编辑状态", "禁止在列表页直接编辑状态"),
+        ("可以修改公共的接口地址", "不可以修改公共的接口地址"),
+        ("改公共", "不改公共请求封装"),
+        ("不要改 a.js 的导出逻辑", "不要改 b.js 的导出逻辑"),
+        ("不改表", "不改表单"),
+        ("上限为 100 条每页记录", "上限为 200 条每页记录"),
         ("must keep the old response shape", "must not keep the old response shape"),
     ],
-)  # fmt: skip
+)
 def test_different_rules(a: str, b: str) -> None:
     assert not is_near_duplicate(a, b)
     assert not is_near_duplicate(b, a)
@@ -154,8 +161,14 @@ def test_a_megabyte_is_masked(unit: str) -> None:
 
 def test_a_template_on_its_way_to_disk() -> None:
     redlines = ("本次只动 a.js", "不改公共接口", "不改跨天语义", "不改跨天语义（含夜班）")
-    template = Template("tpl-0000000000", "x", scope=PROJECT, redlines=redlines, prompt="token=abcd1234",
-                        clarify=tuple(f"第 {i} 问" for i in range(20)))  # fmt: skip
+    template = Template(
+        "tpl-0000000000",
+        "x",
+        scope=PROJECT,
+        redlines=redlines,
+        prompt="token=abcd1234",
+        clarify=tuple(f"第 {i} 问" for i in range(20)),
+    )
     checked = check_template(template)
     assert checked.template.redlines == ("不改跨天语义（含夜班）",)
     assert (checked.dropped, checked.hoisted, checked.masked) == (

@@ -35,9 +35,15 @@ queries = fingerprints.map(
 )
 templates = st.lists(
     st.builds(
-        lambda weights, category, tags: Template("", "x", category, tags=tags, fingerprint=Fingerprint(weights), repo="r"),
-        fingerprints, st.sampled_from(["bugfix/a", "feature"]), st.sampled_from([(), ("vue",), ("vue", "csv")])),
-    max_size=14).map(lambda made: [replace(template, id=f"tpl-{i:010}") for i, template in enumerate(made)])  # fmt: skip
+        lambda weights, category, tags: Template(
+            "", "x", category, tags=tags, fingerprint=Fingerprint(weights), repo="r"
+        ),
+        fingerprints,
+        st.sampled_from(["bugfix/a", "feature"]),
+        st.sampled_from([(), ("vue",), ("vue", "csv")]),
+    ),
+    max_size=14,
+).map(lambda made: [replace(template, id=f"tpl-{i:010}") for i, template in enumerate(made)])
 
 
 @given(queries, fingerprints)
@@ -141,10 +147,20 @@ def test_priors_order_hits_but_make_none() -> None:
 @pytest.mark.parametrize(
     ("a", "b"),
     [
-        ("a-switch", "开关"), ("el-switch", "switch"), ("分页", "pagination"), ("element-plus", "ElementPlus"), ("vue3", "vue"), ("van-dialog", "弹窗"),
-        ("a-date-picker", "日期"), ("下拉框", "select"), ("modal", "对话框"), ("校验", "validation"), ("权限", "auth"), ("n-table", "表格"),
+        ("a-switch", "开关"),
+        ("el-switch", "switch"),
+        ("分页", "pagination"),
+        ("element-plus", "ElementPlus"),
+        ("vue3", "vue"),
+        ("van-dialog", "弹窗"),
+        ("a-date-picker", "日期"),
+        ("下拉框", "select"),
+        ("modal", "对话框"),
+        ("校验", "validation"),
+        ("权限", "auth"),
+        ("n-table", "表格"),
     ],
-)  # fmt: skip
+)
 def test_tags_of_one_meaning(a: str, b: str) -> None:
     assert tag_key(a) == tag_key(b)
 

@@ -16,10 +16,19 @@ from gatekeeper.spec.settings import MAX_PREPARED_LENGTH
 @pytest.mark.parametrize(
     "text",
     [
-        "把订单列表的导出按钮文案改成下载", "改 src/views/order/index.vue 的表头", "回退到 a1b2c3d", "颜色 #a1b2c3d4", "用 `getUser` 取", "{{ placeholder }} 换掉",
-        "[待确认] 是否展示", "第一行\n第二行", "返回 {\"no\":\"A\"} 空白", "at the end of the page", "数组 [1, 2, 3, 4, 5, 6, 7, 8] 不对",
+        "把订单列表的导出按钮文案改成下载",
+        "改 src/views/order/index.vue 的表头",
+        "回退到 a1b2c3d",
+        "颜色 #a1b2c3d4",
+        "用 `getUser` 取",
+        "{{ placeholder }} 换掉",
+        "[待确认] 是否展示",
+        "第一行\n第二行",
+        '返回 {"no":"A"} 空白',
+        "at the end of the page",
+        "数组 [1, 2, 3, 4, 5, 6, 7, 8] 不对",
     ],
-)  # fmt: skip
+)
 def test_plain_text_stays(text: str) -> None:
     found = prepare(text)
     assert (found.text, found.fields) == (text, ())
@@ -29,20 +38,29 @@ def test_plain_text_stays(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "stays", "goes", "kind"),
     [
-        ("看\n```js\nconst a = 1\n```\n改", "看 改", "const", "code"), ("看 ```x = 1``` 改", "看 改", "x =", "code"),
-        ("看\n```js\nconst a = 1\n", "看", "const", "code"), ("看\n~~~\nlet b\n~~~\n改", "看 改", "let", "code"),
+        ("看\n```js\nconst a = 1\n```\n改", "看 改", "const", "code"),
+        ("看 ```x = 1``` 改", "看 改", "x =", "code"),
+        ("看\n```js\nconst a = 1\n", "看", "const", "code"),
+        ("看\n~~~\nlet b\n~~~\n改", "看 改", "let", "code"),
         ("坏了\nTypeError: x\n    at f (/a.js:1:2)\n修", "坏了 TypeError: 修", "a.js", "stack"),
         ("坏了\nCaused by: X\n\tat a.B.c(B.java:1)\n\t... 3 more\n修", "坏了 Caused 修", "more", "stack"),
-        ("坏了\nTraceback (most recent call last):\n  File \"a.py\", line 1, in f\n    f()\n    ^^^\nKeyError: 'k'\n修", "坏了 KeyError 修", "line 1 Traceback ^", "stack"),
+        (
+            "坏了\nTraceback (most recent call last):\n  File \"a.py\", line 1, in f\n    f()\n    ^^^\nKeyError: k\n修",
+            "坏了 KeyError 修",
+            "line 1 Traceback ^",
+            "stack",
+        ),
         ("坏了 TypeError: x at f (/a.js:1:2) at g (/b.js:3:4) 修", "坏了 TypeError 修", "a.js b.js", "stack"),
         ("在 node_modules/vue/dist/vue.js:12:3 报错", "在 报错", "node_modules", "path"),
         ("(node:internal/modules/cjs/loader:936:19) 报错", "报错", "internal (", "path"),
         ("/usr/lib/python3/site-packages/x.py 报错", "报错", "site-packages", "path"),
-        ("单号 3f2504e0-4f89-11d3-9a0c-0305e82c3301 查", "单号 查", "3f2504e0", "hex"), ("摘要 a94a8fe5ccb19ba6 查", "摘要 查", "a94a8", "hex"),
-        ("值 {'status': 1, \"no\": 'A'} 改", "值 改 no", "{", "json"), ("值 [{\"orderNo\": 1}, 2] 改", "值 改 orderNo", "[", "json"),
+        ("单号 3f2504e0-4f89-11d3-9a0c-0305e82c3301 查", "单号 查", "3f2504e0", "hex"),
+        ("摘要 a94a8fe5ccb19ba6 查", "摘要 查", "a94a8", "hex"),
+        ("值 {'status': 1, \"no\": 'A'} 改", "值 改 no", "{", "json"),
+        ('值 [{"orderNo": 1}, 2] 改', "值 改 orderNo", "[", "json"),
         ("值 {a: {b: [1, {c: 2}]}} 改字段", "值 改字段", "{ }", "json"),
     ],
-)  # fmt: skip
+)
 def test_noise_goes(text: str, stays: str, goes: str, kind: str) -> None:
     found = prepare(text)
     assert all(word in found.text for word in stays.split())
@@ -89,9 +107,33 @@ def test_it_cleans_first_and_truncates_last_at_both_ends() -> None:
 
 
 PIECES = st.sampled_from(
-    ["改标题", " ", "\n", "```", "{", "}", "[", "]", '"', "'", "\\", '{"orderNo":"A1","b":2}', "    at f (/a.js:1:2)\n", "a94a8fe5ccb19ba6", "key:", ",", "(", ")",
-     "node_modules/x.js", '  File "a.py", line 1\n', "\r\n", "\ud800", "\u3000", "~~~"]
-)  # fmt: skip
+    [
+        "改标题",
+        " ",
+        "\n",
+        "```",
+        "{",
+        "}",
+        "[",
+        "]",
+        '"',
+        "'",
+        "\\",
+        '{"orderNo":"A1","b":2}',
+        "    at f (/a.js:1:2)\n",
+        "a94a8fe5ccb19ba6",
+        "key:",
+        ",",
+        "(",
+        ")",
+        "node_modules/x.js",
+        '  File "a.py", line 1\n',
+        "\r\n",
+        "\ud800",
+        "\u3000",
+        "~~~",
+    ]
+)
 
 
 @given(st.lists(PIECES, max_size=30).map("".join) | st.text())
@@ -134,10 +176,19 @@ def test_only_text_is_taken() -> None:
 @pytest.mark.parametrize(
     ("text", "n_effective", "shows_image"),
     [
-        ("改一下标题吧", 6, False), ("加个按钮", 4, False), ("@src/a/b.vue 看", 1, False), ("https://a.b/c 看", 1, False), ("[Image #1]改", 1, True),
-        ("![x](y.png)", 0, True), ("看 a.png", 1, True), ("见截图", 3, True), ("ａＢ１", 3, False), ("！？ \n", 0, False), ("@张三 看看", 4, False),
+        ("改一下标题吧", 6, False),
+        ("加个按钮", 4, False),
+        ("@src/a/b.vue 看", 1, False),
+        ("https://a.b/c 看", 1, False),
+        ("[Image #1]改", 1, True),
+        ("![x](y.png)", 0, True),
+        ("看 a.png", 1, True),
+        ("见截图", 3, True),
+        ("ａＢ１", 3, False),
+        ("！？ \n", 0, False),
+        ("@张三 看看", 2, False),
     ],
-)  # fmt: skip
+)
 def test_effective_length(text: str, n_effective: int, shows_image: bool) -> None:
     assert effective_length(text) == (n_effective, shows_image)
 

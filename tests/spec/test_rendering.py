@@ -12,9 +12,14 @@ from gatekeeper.spec.rendering import render_context
 from gatekeeper.spec.triaging import decide
 
 TEMPLATE = Template(
-    "tpl-0123456789", "订单导出", "feature/export", clarify=("导出哪些列？",), approach=("先走 spec_triage 体检", "后端流式生成"),
-    redlines=("不改公共封装",), acceptance=("一万行不超时",),
-)  # fmt: skip
+    "tpl-0123456789",
+    "订单导出",
+    "feature/export",
+    clarify=("导出哪些列？",),
+    approach=("先走 spec_triage 体检", "后端流式生成"),
+    redlines=("不改公共封装",),
+    acceptance=("一万行不超时",),
+)
 SCORE = Score(0.5, 0.5, 0.5, ("导出",), ("导出",))
 
 

@@ -28,7 +28,15 @@ def test_every_rule_and_every_route_stands_in_the_standing_texts(text_of, is_eng
 
 def test_the_rules_that_may_not_get_lost() -> None:
     assert [rule.name for rule in RULES] == [
-        "recall-first", "ask-whitelist", "ask-before-tools", "fast-words", "todo", "large-files", "write-back", "redlines"]  # fmt: skip
+        "recall-first",
+        "ask-whitelist",
+        "ask-before-tools",
+        "fast-words",
+        "todo",
+        "large-files",
+        "write-back",
+        "redlines",
+    ]
 
 
 @pytest.mark.parametrize("is_english", [True, False])

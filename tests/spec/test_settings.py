@@ -23,11 +23,15 @@ def test_defaults() -> None:
 @pytest.mark.parametrize(
     ("values", "error"),
     [
-        ({"match_threshold": 1.5}, SettingsError), ({"match_threshold": "x"}, ArgumentTypeError), ({"max_inject_templates": 0}, SettingsError),
-        ({"max_inject_templates": True}, ArgumentTypeError), ({"storage_root": "elsewhere"}, SettingsError), ({"auto_recall": 1}, ArgumentTypeError),
+        ({"match_threshold": 1.5}, SettingsError),
+        ({"match_threshold": "x"}, ArgumentTypeError),
+        ({"max_inject_templates": 0}, SettingsError),
+        ({"max_inject_templates": True}, ArgumentTypeError),
+        ({"storage_root": "elsewhere"}, SettingsError),
+        ({"auto_recall": 1}, ArgumentTypeError),
         ({"nothing": 1}, ArgumentTypeError),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(values: dict[str, object], error: type[Exception]) -> None:
     with pytest.raises(error, match=next(iter(values))):
         SpecSettings(**values)

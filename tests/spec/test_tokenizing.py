@@ -24,14 +24,26 @@ from gatekeeper.spec.tokenizing import (
 @pytest.mark.parametrize(
     ("text", "weights"),
     [
-        ("修改 src/main/java/OrderController.java", "src/main/java/ordercontroller.java 4 ordercontroller.java 4 controller 3 order 2 修改 3"),
+        (
+            "修改 src/main/java/OrderController.java",
+            "src/main/java/ordercontroller.java 4 ordercontroller.java 4 controller 3 order 2 修改 3",
+        ),
         ("看 b\\src\\views\\stock\\index.vue:12", "b/src/views/stock/index.vue 4 index.vue 1 stock 3"),
-        ("main.js", "main.js 1"), ("看 http://a.com/x/y.js", "http - https -"), ("user_name", "user_name 2 user 2 name 2"),
-        ("isMainAdmin", "ismainadmin 2 main 2 admin 2"), ("HTTPServer", "httpserver 2 http 2 server 2"), ("element-plus", "element-plus 3 plus 2"),
-        ("ＡＰＩ　网关 redis", "api 2 redis 3 网关 1"), ("订单列表分页", "订单 1 列表 3 分页 3 单列 -"), ("不可用", "不可 3 可用 3"),
-        ("不允许操作的时段", "允许 3 操作 1 时段 1 的时 - 作的 -"), ("这个代码", "这个 - 代码 -"), ("a b", "a -"), ("占用文件", "占用 1"),
+        ("main.js", "main.js 1"),
+        ("看 http://a.com/x/y.js", "http - https -"),
+        ("user_name", "user_name 2 user 2 name 2"),
+        ("isMainAdmin", "ismainadmin 2 main 2 admin 2"),
+        ("HTTPServer", "httpserver 2 http 2 server 2"),
+        ("element-plus", "element-plus 3 plus 2"),
+        ("ＡＰＩ　网关 redis", "api 2 redis 3 网关 1"),
+        ("订单列表分页", "订单 1 列表 3 分页 3 单列 -"),
+        ("不可用", "不可 3 可用 3"),
+        ("不允许操作的时段", "允许 3 操作 1 时段 1 的时 - 作的 -"),
+        ("这个代码", "这个 - 代码 -"),
+        ("a b", "a -"),
+        ("占用文件", "占用 1"),
     ],
-)  # fmt: skip
+)
 def test_weights(text: str, weights: str) -> None:
     found = tokenize(text).weights
     parts = weights.split()
@@ -76,9 +88,15 @@ def test_a_query_keeps_strong_tokens_and_sixteen_grams_in_order() -> None:
 
 
 TEMPLATE = Template(
-    "tpl-0000000000", "订单导出", tags=("excel",), trigger="用户说「下载对账单」时，通常来自财务",
-    approach=("流式生成文件", "夜班巡检计划跨零点之后工时统计少算一天并且负责人头像丢失导致首页看板汇总数字对不上后台账单"),
-)  # fmt: skip
+    "tpl-0000000000",
+    "订单导出",
+    tags=("excel",),
+    trigger="用户说「下载对账单」时，通常来自财务",
+    approach=(
+        "流式生成文件",
+        "夜班巡检计划跨零点之后工时统计少算一天并且负责人头像丢失导致首页看板汇总数字对不上后台账单",
+    ),
+)
 
 
 def test_a_template_holds_its_tiers_in_order_within_the_cap() -> None:

@@ -11,13 +11,20 @@ from gatekeeper.spec.triaging import decide, next_step, triage
 @pytest.mark.parametrize(
     ("text", "step", "reason"),
     [
-        ("把库存模块重构拆分成独立服务", "triage", "l3"), ("改标题", "implement", "fast"), ("加个按钮", "confirm", "gap"),
-        ("帮我弄一下那个页面", "confirm", "unactionable"), ("新建一个看板页面", "confirm", "unactionable"),
-        ("改 order.vue 的查询", "implement", "defaults"), ("别直接做，先看看 src/a.vue", "confirm", "asked"), ("你好", "none", "chat"),
-        ("新增备注字段", "implement", "defaults"), ("新建订单列表页面", "implement", "defaults"), ("订单加导出", "implement", "defaults"),
+        ("把库存模块重构拆分成独立服务", "triage", "l3"),
+        ("改标题", "implement", "fast"),
+        ("加个按钮", "confirm", "gap"),
+        ("帮我弄一下那个页面", "confirm", "unactionable"),
+        ("新建一个看板页面", "confirm", "unactionable"),
+        ("改 order.vue 的查询", "implement", "defaults"),
+        ("别直接做，先看看 src/a.vue", "confirm", "asked"),
+        ("你好", "none", "chat"),
+        ("新增备注字段", "implement", "defaults"),
+        ("新建订单列表页面", "implement", "defaults"),
+        ("订单加导出", "implement", "defaults"),
         ("提示「余额不足」", "implement", "defaults"),
     ],
-)  # fmt: skip
+)
 def test_the_first_row_that_holds(text: str, step: str, reason: str) -> None:
     found = next_step(text)
     assert (found.step, found.reason) == (step, reason)
@@ -39,7 +46,7 @@ def test_who_may_ask() -> None:
         ("使用说明", "missing missing missing missing"),
         ("用 redis 存", "missing partial missing missing"),
     ],
-)  # fmt: skip
+)
 def test_dimensions(text: str, statuses: str) -> None:
     assert list(triage(text).dimensions.values()) == statuses.split()
 
