@@ -11,6 +11,7 @@ import click
 from gatekeeper.cli.spec_maintenance import add_maintenance
 from gatekeeper.cli.spec_options import TEXT, SpecRun, read_argument, spec_command
 from gatekeeper.cli.spec_setup import init
+from gatekeeper.cli.spec_setup import text as standing_text
 from gatekeeper.cli.spec_views import print_explanations
 from gatekeeper.errors import LibraryError
 
@@ -135,3 +136,4 @@ def _object_of(text: str, name: str) -> dict[str, Any]:
 
 add_maintenance(spec)
 spec.add_command(init)
+spec.add_command(standing_text)

@@ -12,12 +12,17 @@ from gatekeeper.cli.spec_options import SpecRun, spec_command
 from gatekeeper.spec.clients import CLIENTS, Change, Commands, plan
 
 
+LANGUAGE = click.option("--language", type=click.Choice(["en", "zh"]), default="en", show_default=True,
+                        help="Of the texts an agent reads.")  # fmt: skip
+
+
 @click.command()
 @click.option("--client", "clients", type=click.Choice([*CLIENTS, "all"]), multiple=True, default=["all"],
               show_default=True, help="claude: Claude Code; codex: Codex; mcp: a .mcp.json for any other.")  # fmt: skip
+@LANGUAGE
 @click.option("--yes", is_flag=True, help="Write without asking.")
 @spec_command
-def init(run: SpecRun, clients: tuple[str, ...], *, yes: bool) -> int:
+def init(run: SpecRun, clients: tuple[str, ...], language: str, *, yes: bool) -> int:
     """Set up coding agents for the project.
 
     Shows what changes as a diff, then asks. Exit code 1 when it was not written.
@@ -30,7 +35,8 @@ def init(run: SpecRun, clients: tuple[str, ...], *, yes: bool) -> int:
 
     chosen = CLIENTS if "all" in clients else tuple(name for name in CLIENTS if name in clients)
     top = run.tools.library.project.top
-    changes = plan(top, chosen, Commands.find(), resident=resident_text(), skill=skill_text())
+    is_english = language == "en"
+    changes = plan(top, chosen, Commands.find(), resident=resident_text(is_english), skill=skill_text(is_english))
     if not run.as_json:
         _show(run, changes)
     is_wanted = bool(changes) and (yes or (not run.as_json and _agreed(run)))
@@ -43,6 +49,28 @@ def init(run: SpecRun, clients: tuple[str, ...], *, yes: bool) -> int:
     elif is_wanted:
         run.output.line((f"written: {len(changes)} files", "highlight"))
     return 0 if is_wanted or not changes else 1
+
+
+@click.command()
+@click.argument("name", type=click.Choice(["resident", "skill"]))
+@LANGUAGE
+@spec_command
+def text(run: SpecRun, name: str, language: str) -> None:
+    """Print a standing text for agents.
+
+    resident: for the memory file of a client that `init` does not know; skill: the whole SKILL.md.
+
+    \b
+    Example:
+      gatekeeper spec text skill --language zh > SKILL.md
+    """
+    from gatekeeper.spec.routing import resident_text, skill_text
+
+    found = (resident_text if name == "resident" else skill_text)(language == "en")
+    if run.as_json:
+        run.output.json({"text": found})
+    else:
+        run.output.raw(found.rstrip("\n") + "\n")
 
 
 def _show(run: SpecRun, changes: list[Change]) -> None:
