@@ -66,7 +66,7 @@ def triage(run: SpecRun, text: str) -> None:
 @click.argument("template", required=False)
 @spec_command
 def explain(run: SpecRun, text: str, template: str | None) -> None:
-    """Print why templates match TEXT, or why not.
+    """Print why templates match TEXT or not.
 
     TEMPLATE is an id or a name; without it every template is listed, the nearest first.
 

@@ -65,7 +65,7 @@ def rebuild(run: SpecRun, *, dry_run: bool) -> None:
 @DRY_RUN
 @spec_command
 def rebuild_project_scope(run: SpecRun, *, hoist: bool, dry_run: bool) -> None:
-    """Make the fingerprints of the project's templates anew.
+    """Make those of the project's templates anew.
 
     From name and tags only, as a project's templates have them.
 
@@ -157,7 +157,7 @@ def _show_rows(run: SpecRun, rows: list[Row]) -> int:
 @click.command()
 @spec_command
 def calibrate(run: SpecRun) -> None:
-    """Compare the library's templates pairwise, propose a threshold.
+    """Propose a threshold for the library.
 
     Each template is asked for in its own words; how near it and all others are to them.
 
