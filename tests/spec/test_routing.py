@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from gatekeeper.spec.asking import CONSERVATIVE_DEFAULTS, GAPS
@@ -156,3 +158,19 @@ def test_context_without_a_hit_never_demands_a_write_back() -> None:
     text = render_context(decide(DEFAULTS), text=DEFAULTS)
     assert "无匹配模板" in text
     assert "spec_retro" not in text
+
+
+# --- the documents
+
+
+@pytest.mark.parametrize(("name", "is_english"), [("spec.md", True), ("spec.zh.md", False)])
+def test_the_documents_hold_the_table(name: str, is_english: bool) -> None:
+    text = (Path(__file__).parents[2] / "docs" / name).read_text(encoding="utf-8")
+    for route in ROUTES.values():
+        start = f"| {route.when.of(is_english)} | `{route.step}` | {route.n_round_trips} | "
+        assert [
+            line
+            for line in text.splitlines()
+            if line.startswith(start) and line.endswith(f"{route.do.of(is_english)} |")
+        ]
+    assert all(f"- {default.of(is_english)}" in text for default, _ in CONSERVATIVE_DEFAULTS)
