@@ -11,7 +11,6 @@ from gatekeeper.cli.output import printable
 from gatekeeper.cli.spec_options import SpecRun, spec_command
 from gatekeeper.spec.clients import CLIENTS, Change, Commands, plan
 
-
 LANGUAGE = click.option("--language", type=click.Choice(["en", "zh"]), default="en", show_default=True,
                         help="Of the texts an agent reads.")  # fmt: skip
 

@@ -50,7 +50,8 @@ def print_calibration(output: Output, found: dict[str, Any]) -> None:
         return
     n_bins, most = len(found["own"]), max(*found["own"], *found["other"], 1)
     rows = [(f"{i / n_bins:.2f}", str(own), _bar(own, most), str(other), _bar(other, most))
-            for i, (own, other) in enumerate(zip(found["own"], found["other"], strict=True)) if own or other]  # fmt: skip
+            for i, (own, other) in enumerate(zip(found["own"], found["other"], strict=True))
+            if own or other]  # fmt: skip
     output.table(["score from", "own", "<", "others", "<"], rows, title="templates in their own words")
     output.line("\n", ("own templates from  ", "debug"), f"{found['least_own']:.3f}",
                 ("  others up to ", "debug"), f"{found['most_other']:.3f}")  # fmt: skip

@@ -21,17 +21,17 @@ MAX_SETTINGS_BYTES = 100_000
 
 
 class Config(NamedTuple):
-    """The library of one working folder. root: its folder, which may not exist yet; warnings: to be announced."""
+    """The library of one working folder.
+
+    root: its folder, which may not exist yet. in_workspace: whether it lies in the project itself, so that all of it
+    belongs to the project. warnings: to be announced.
+    """
 
     project: Project
     root: str
     settings: SpecSettings
+    in_workspace: bool = False
     warnings: tuple[str, ...] = ()
-
-    @property
-    def in_workspace(self) -> bool:
-        """Whether the library lies in the project itself, so that all of it belongs to the project."""
-        return bool(self.project.home) and self.root in _workspaces(self.project)
 
     def words(self, name: str) -> WordList | None:
         """One word list with those that the project adds in `words/<name>.txt`; None when it adds none.
@@ -65,7 +65,11 @@ def read_config(cwd: str, *, settings: SpecSettings | None = None,
     warnings: tuple[str, ...] = ()
     if settings is None:
         settings, warnings = _read_settings(project, home)
-    return Config(project, _root_of(project, settings, home), settings, warnings)
+    root = _root_of(project, settings, home)
+    # the user's own folder may be a project too: what lies there belongs to all
+    is_home = os.path.realpath(root) == os.path.realpath(home)
+    in_workspace = bool(project.home) and root in _workspaces(project) and not is_home
+    return Config(project, root, settings, in_workspace, warnings)
 
 
 def home_folder(environment: Mapping[str, str] = os.environ) -> str:

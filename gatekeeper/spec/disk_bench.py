@@ -87,7 +87,8 @@ def _hook_ms(folder: str) -> tuple[float, float]:
     event = {"hook_event_name": "UserPromptSubmit", "session_id": "bench", "cwd": folder, "prompt": "登录页加个按钮"}
     environment = {**os.environ, "GATEKEEPER_HOME": os.path.join(folder, "home"),
                    "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}  # fmt: skip
-    bare, hook = [], []
+    bare: list[float] = []
+    hook: list[float] = []
     for turn in range(N_ROUNDS):
         data = dumps({**event, "prompt_id": str(turn)}).encode()
         for code, times in (("pass", bare), (HOOK, hook)):

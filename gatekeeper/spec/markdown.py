@@ -1,21 +1,19 @@
-"""Template and profile files: Markdown with YAML front matter, written one way, read in every way met so far.
+"""Template and profile files: Markdown with front matter, written one way, read in every way met so far.
 
-What is written reads back the same. Front matter scalars are quoted as JSON, which is YAML; a file whose front matter
-holds nothing else is read by the JSON parser alone, any other by a YAML library without guessed types, and one that
-is no YAML at all line by line.
+What is written reads back the same.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from json import dumps, loads
 
+from gatekeeper.spec.front_matter import read_front_matter, scalar_lines, whole_text, whole_value
 from gatekeeper.spec.model import PROJECT, Fingerprint, Profile, Template
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from typing import Any
 
 TRIGGER, CLARIFY, APPROACH = "触发场景", "需求澄清清单", "标准改法"
@@ -25,17 +23,13 @@ PLACEHOLDER = "（暂无）"
 
 _LINE_END = re.compile("\r\n?")
 _FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_KEY = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:(?:[ \t]+(.*))?\Z")
 _HEADING_OR_FENCE = re.compile(r"^ {0,3}(?:##[ \t]+(?P<title>\S.*)|(?:`{3,}|~{3,}).*)$", re.MULTILINE)
-_JSON = re.compile(r'["\[]|\d+\s*\Z')  # a bare word may mean another thing in JSON than in YAML
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _BULLET = re.compile(r"\s*[-*+•](?:\s+|\Z)")
 _NUMBER = re.compile(r"\s*\d{1,3}(?:[.)](?:\s+|\Z)|、\s*)")
 _CHECK_BOX = re.compile(r"(?:\[[ xX]\](?:\s+|\Z))+")
 _ESCAPED = re.compile(r"( {0,3})\\([\\#`~])")
 _TO_ESCAPE = re.compile(r"( {0,3})([\\#]|`{3}|~{3})")
-_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")  # JSON may hold them, YAML may not
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +52,13 @@ class TemplateFile:
 def render_template(template: Template, *, hits: int = 0, last_used: str = "", digest: str = "") -> str:
     """The file of a template. `read_template` gives the same template back, each item on one line."""
     lines = ["---"]
-    lines += _scalar_lines({"id": template.id, "name": template.name, "category": template.category,
+    lines += scalar_lines({"id": template.id, "name": template.name, "category": template.category,
                             "scope": template.scope, "tags": list(template.tags),
                             "fingerprint": template.fingerprint.lines(), "fp_version": template.fp_version,
                             "repo": template.repo})  # fmt: skip
     if hits or last_used:
-        lines += _scalar_lines({"hitCount": hits, "lastUsed": last_used})
-    lines += _scalar_lines({"created": template.created, "updated": template.updated})
+        lines += scalar_lines({"hitCount": hits, "lastUsed": last_used})
+    lines += scalar_lines({"created": template.created, "updated": template.updated})
     lines += ["---", "", f"# {_one_line(template.name)}", ""]
     tags = "、".join(map(_one_line, template.tags))
     lines += [f"> 分类：{_one_line(template.category)}" + (f" · 标签：{tags}" if tags else "")]
@@ -122,7 +116,7 @@ def normal_template(template: Template) -> Template:
 
 def render_profile(profile: Profile) -> str:
     """The file of a project profile."""
-    lines = ["---", *_scalar_lines({"repoName": profile.repo_name, "updated": profile.updated}), "---", ""]
+    lines = ["---", *scalar_lines({"repoName": profile.repo_name, "updated": profile.updated}), "---", ""]
     lines += [f"# {_one_line(profile.repo_name) or '项目档案'}"]
     lines += _section(REDLINES, [f"- {item}" for item in clean_items(profile.redlines)])
     return whole_text("\n".join(lines) + "\n")
@@ -226,13 +220,6 @@ def _clean_item(item: str, *, numbered: bool) -> str:
     return _no_placeholder(item)
 
 
-def whole_text(text: str) -> str:
-    """A text that UTF-8 can hold: surrogate pairs joined, lone ones replaced, without zero bytes."""
-    if not text.isascii() and _SURROGATE.search(text):
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text.replace("\0", "\ufffd") if "\0" in text else text
-
-
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
@@ -300,7 +287,7 @@ def _read_fenced(text: str) -> str:
     return "" if _is_placeholder(text.strip()) else text.strip()
 
 
-# --- front matter
+# --- values of the front matter
 
 
 def _split(text: str) -> tuple[dict[str, Any], str]:
@@ -311,91 +298,8 @@ def _split(text: str) -> tuple[dict[str, Any], str]:
         raise ValueError("no front matter")
     values = read_front_matter(found[1])
     if "\\" in found[1]:  # an escape may stand for half a character
-        values = {key: _whole_value(value) for key, value in values.items()}
+        values = {key: whole_value(value) for key, value in values.items()}
     return values, text[found.end():]
-
-
-def read_front_matter(text: str) -> dict[str, Any]:
-    """The values of a front matter: texts, and lists of texts; numbers only where the writer is ours."""
-    members = []
-    for line in text.split("\n"):
-        found = _KEY.match(line)
-        if found and found[2] and _JSON.match(found[2]):
-            members.append(f'"{found[1]}": {found[2]}')
-        elif line.strip():
-            return _read_yaml(text)
-    try:
-        values = loads("{" + ",".join(members) + "}")
-    except (ValueError, RecursionError):
-        return _read_yaml(text)
-    if len(values) != len(members) or not all(map(_is_plain, values.values())):
-        return _read_yaml(text)
-    return values  # type: ignore[no-any-return]
-
-
-def _is_plain(value: object) -> bool:
-    """A text, a number, or a list of texts."""
-    return all(isinstance(item, str) for item in value) if isinstance(value, list) else not isinstance(value, dict)
-
-
-def _read_yaml(text: str) -> dict[str, Any]:
-    """Front matter by a YAML library; by lines where it is none, which home-made writers are known for."""
-    import yaml
-
-    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # builds texts, lists and mappings only: nothing is run
-    try:
-        values = yaml.load(text, Loader=loader)
-    except (yaml.YAMLError, RecursionError, ValueError):
-        return _read_lines(text)
-    if not isinstance(values, dict):
-        return _read_lines(text)
-    return {str(key): value for key, value in values.items()}
-
-
-def _read_lines(text: str) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    key = ""
-    for line in text.split("\n"):
-        found = _KEY.match(line.rstrip())
-        if found:
-            key = found[1]
-            values[key] = _read_value(found[2] or "")
-        elif key and _BULLET.match(line):
-            above = values[key] if isinstance(values[key], list) else []
-            values[key] = [*above, _unquoted(_without(_BULLET, line).strip())]
-    return values
-
-
-def _read_value(text: str) -> str | list[str]:
-    if text.startswith("[") and text.endswith("]"):
-        parts = re.findall(r"""\s*("(?:\\.|[^"\\])*"|'(?:''|[^'])*'|[^,]+)\s*(?:,|\Z)""", text[1:-1])
-        return [_unquoted(part.strip()) for part in parts if part.strip()]
-    return _unquoted(text)
-
-
-def _unquoted(text: str) -> str:
-    if len(text) >= 2 and text[0] == text[-1] == '"':
-        try:
-            return str(loads(text))
-        except ValueError:
-            return text[1:-1]
-    return text[1:-1].replace("''", "'") if len(text) >= 2 and text[0] == text[-1] == "'" else text
-
-
-def _scalar_lines(values: Mapping[str, Any]) -> list[str]:
-    """One line a key, its value as JSON that YAML takes too."""
-    return [f"{key}: {_UNPRINTABLE.sub(_escaped, dumps(_whole_value(value), ensure_ascii=False))}"
-            for key, value in values.items()]  # fmt: skip
-
-
-def _whole_value(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_whole_value(item) for item in value]
-    return whole_text(value) if isinstance(value, str) else value
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found.group()):04x}"
 
 
 def _text(value: object) -> str:

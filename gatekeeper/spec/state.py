@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from threading import Lock
 
 from gatekeeper.spec.files import make_folder
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 STATE_FOLDER = ".state"
 BUSY_SECONDS = 5.0
+RETRY_SECONDS = 0.01
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS usage (key TEXT PRIMARY KEY, hits INTEGER NOT NULL, last_used TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS compiled (key TEXT PRIMARY KEY, version TEXT NOT NULL, mtime_ns INTEGER NOT NULL,
@@ -115,30 +117,45 @@ class State:
         """The connection, made on first use; None without a library, or when it cannot be made."""
         if self._connection is not None or self.problem or not os.path.isdir(self.root):
             return self._connection
-        connection = None
-        try:
-            path = os.path.join(state_folder(self.root), "state.db")
-            connection = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False)
-            connection.execute("PRAGMA synchronous = OFF")  # nothing to lose while it is made
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.executescript(_SCHEMA)
-            connection.execute("PRAGMA synchronous = NORMAL")
-        except (sqlite3.Error, OSError) as error:
-            if connection is not None:
-                connection.close()
-            self._fail(error)
-            return None
-        self._connection, self._usage_version = connection, -1
-        return connection
+        end = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                self._connection, self._usage_version = _connected(self.root), -1
+                return self._connection
+            except (sqlite3.Error, OSError) as error:
+                # the change to WAL does not wait for others by itself
+                if not _is_locked(error) or time.monotonic() > end:
+                    self._fail(error)
+                    return None
+                time.sleep(RETRY_SECONDS)
 
     def _fail(self, error: Exception) -> None:
         """A lock that others hold too long is waited for again next time; anything else ends the use of the file."""
-        if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
+        if _is_locked(error):
             return
         self.problem = f"{STATE_FOLDER}/state.db: {error}: uses are not counted"
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _connected(root: str) -> sqlite3.Connection:
+    """A connection to the file of a library, which is made where it is missing. Raises sqlite3.Error or OSError."""
+    path = os.path.join(state_folder(root), "state.db")
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA synchronous = OFF")  # nothing to lose while it is made
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(_SCHEMA)
+        connection.execute("PRAGMA synchronous = NORMAL")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _is_locked(error: Exception) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
 
 
 def state_folder(root: str) -> str:

@@ -209,6 +209,12 @@ def test_it_loads_nothing_it_does_not_need() -> None:
     assert not heavy & set(loaded.split())
 
 
+def test_the_hook_has_its_entry_point() -> None:
+    pyproject = (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    assert '\ngatekeeper-hook = "gatekeeper.spec.hook:run"\n' in pyproject
+    assert callable(hook.run)
+
+
 # --- limits
 
 

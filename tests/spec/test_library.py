@@ -319,6 +319,25 @@ def test_two_instances_lose_no_count(tmp_path: Path) -> None:
     assert (before.st_mtime_ns, before.st_ino) == (after.st_mtime_ns, after.st_ino)
 
 
+def test_counting_begins_in_several_processes_at_once(tmp_path: Path) -> None:
+    write(library(tmp_path), "订单导出")
+    key = library(tmp_path).load().entries[0].key
+    for path in (root_of(tmp_path) / ".state").glob("state.db*"):
+        path.unlink()
+    code = ("import sys\nfrom gatekeeper.spec.library import Library\n"
+            "from gatekeeper.spec.settings import SpecSettings\n"
+            "one = Library(sys.argv[1], settings=SpecSettings()); input()\n"
+            "[one.count_uses([sys.argv[2]], '2025-01-01') for _ in range(20)]")  # fmt: skip
+    command = [sys.executable, "-c", code, str(tmp_path), key]
+    started = [subprocess.Popen(command, stdin=subprocess.PIPE, text=True) for _ in range(4)]
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    assert [process.wait() for process in started] == [0] * 4
+    assert library(tmp_path).state.usage()[key][0] == 80
+
+
 def test_git_does_not_see_the_state(tmp_path: Path) -> None:
     write(library(tmp_path), "订单导出")
     assert (root_of(tmp_path) / ".state" / ".gitignore").read_text() == "*\n"
@@ -355,6 +374,13 @@ def test_an_older_project_folder_is_read_and_written_on(tmp_path: Path, monkeypa
     assert len(names(one)) == 2
     write(one, "订单导出")
     assert os.listdir(tmp_path / "home" / "spec" / "projects") == [one.project.ids[-1]]
+
+
+def test_the_users_own_folder_is_no_project_that_owns_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GATEKEEPER_HOME", str(tmp_path / ".gatekeeper"))
+    write(library(tmp_path / "shop", storage_root="home"), "订单导出")
+    assert names(library(tmp_path)) == []
+    assert library(tmp_path).root == str(tmp_path / ".gatekeeper" / "spec")
 
 
 def test_a_moved_checkout_keeps_its_library(tmp_path: Path) -> None:

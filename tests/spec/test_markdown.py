@@ -10,17 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gatekeeper.spec.front_matter import read_front_matter, whole_text
 from gatekeeper.spec.markdown import (
     clean_items,
     list_items,
     normal_template,
-    read_front_matter,
     read_profile,
     read_sections,
     read_template,
     render_profile,
     render_template,
-    whole_text,
 )
 from gatekeeper.spec.model import Fingerprint, Profile, Template
 

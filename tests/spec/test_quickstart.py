@@ -45,7 +45,8 @@ def make_shop(folder: Path) -> dict[str, str]:
     (shop / ".git").mkdir()
     (shop / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     (shop / ".git" / "config").write_text('[remote "origin"]\n\turl = https://example.com/team/shop\n')
-    return {**os.environ, "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}", "GATEKEEPER_HOME": str(folder / "home"),
+    path = f"{commands}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "GATEKEEPER_HOME": str(folder / "home"),
             "PYTHONPATH": str(Path(gatekeeper.__file__).parents[1]), "NO_COLOR": "1"}  # fmt: skip
 
 
