@@ -74,9 +74,14 @@ def _is_noise(token: Token, following: Token | None, end: int, *, is_removal: bo
     return bool(tags & {"behaviour", "add", "edit", "to", "become"}) and not tags & _MEANING
 
 
+_SAME_THING = frozenset({"按钮", "图标", "icon", "button"})
+
+
 def modifier(request: Request, verb: Token, noun: Token, **options: bool) -> str:
     """What stands between the verb and its noun, if it says anything."""
     text = essence(request, verb.end, noun.start, **options)
+    if text in _SAME_THING and "button" in noun.tags:
+        return ""  # an icon button is a button
     if not text and not options.get("pages_count"):
         # a page directly before the noun names the thing: a list button
         before = [token for token in request.tokens if verb.end <= token.start and token.end == noun.start]

@@ -41,6 +41,7 @@ _UUID = re.compile(r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-
 _HEX = re.compile(rf"(?<![0-9A-Za-z_#])[0-9a-fA-F]{{{MIN_HEX_LENGTH},}}(?![0-9A-Za-z_])")
 _DIGIT = re.compile(r"[0-9]")
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$-]{0,63}", re.ASCII)
+_NAME = re.compile(r"[\w$.-]{1,64}")
 _CUT = " … "
 
 _IMAGE = re.compile(
@@ -57,16 +58,33 @@ def prepare(raw: str) -> Prepared:
     """
     require_text("raw", raw)
     removed = dict.fromkeys(("code", "stack", "json", "hex", "path"), 0)
-    text = raw.replace("\r\n", "\n").replace("\r", "\n")
+    fields: dict[str, None] = {}
+    text = raw
+    for _ in range(_MAX_PASSES):
+        cleaned, found = _clean(text, removed)
+        cleaned = _truncate(" ".join([cleaned, *found]).strip())
+        if cleaned == text:
+            break
+        text = cleaned
+        fields.update(dict.fromkeys(found))
+    return Prepared(text, tuple(fields)[:MAX_BACKFILLED_FIELDS], removed)
+
+
+_MAX_PASSES = 8  # what is taken out may leave a piece behind that a second look takes out; one is the rule
+
+
+def _clean(text: str, removed: dict[str, int]) -> tuple[str, tuple[str, ...]]:
+    """One pass over the complete text: what is left, and the keys of the JSON that went."""
+    before = removed["path"] + removed["json"]
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _strip_code(text, removed)
     text = _strip_stack(text, removed)
     text = _strip_internal_paths(text, removed)
     text = _strip_hex(text, removed)
     text, fields = _strip_json(text, removed)
-    text = _collapse(_EMPTY.sub(" ", text) if removed["path"] or removed["json"] else text)
-    if fields:
-        text = f"{text} {' '.join(fields)}".strip()
-    return Prepared(_truncate(text), fields, removed)
+    if removed["path"] + removed["json"] > before:
+        text = _EMPTY.sub(" ", text)
+    return _collapse(text), fields
 
 
 def should_skip_matching(raw: str, has_image: bool = False) -> bool:
@@ -151,8 +169,6 @@ def _strip_stack(text: str, removed: dict[str, int]) -> str:
             continue
         kept.append(line)
     text = "\n".join(kept)
-    if " at " not in text:
-        return text
     text, n_frames = _FRAME_WITHIN.subn(" ", text)
     removed["stack"] += n_frames
     return text
@@ -208,9 +224,14 @@ def _strip_json(text: str, removed: dict[str, int]) -> tuple[str, tuple[str, ...
         kept += [text[last:start], " "]
         last = end
         removed["json"] += 1
-        fields.update(dict.fromkeys(key for key in keys if key.lower().replace("_", "") not in _generic_keys()))
+        fields.update(dict.fromkeys(key for key in keys if _is_name(key)))
     kept.append(text[last:])
     return "".join(kept), tuple(fields)[:MAX_BACKFILLED_FIELDS]
+
+
+def _is_name(key: str) -> bool:
+    """Whether a key names a field: one word, not generic."""
+    return bool(_NAME.fullmatch(key)) and key.lower().replace("_", "") not in _generic_keys()
 
 
 class _BracketScan:
