@@ -9,6 +9,7 @@ import click
 
 from gatekeeper.cli.output import printable
 from gatekeeper.cli.spec_options import SpecRun, spec_command
+from gatekeeper.errors import GatekeeperError
 from gatekeeper.spec.clients import CLIENTS, Change, Commands, plan
 
 LANGUAGE = click.option("--language", type=click.Choice(["en", "zh"]), default="en", show_default=True,
@@ -111,4 +112,7 @@ def mcp(cwd: str) -> None:
             raise
         raise click.ClickException(f"the server needs {printable(error.name or '')}: "
                                    "pip install 'context-gatekeeper[mcp]'") from None  # fmt: skip
-    run(os.path.abspath(cwd))
+    try:
+        run(os.path.abspath(cwd))
+    except GatekeeperError as error:
+        raise click.ClickException(printable(str(error))) from error

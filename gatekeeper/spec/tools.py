@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     Answer = dict[str, Any]
 
+logger = logging.getLogger("gatekeeper.spec")
 MAX_PREVIEW_LENGTH = 600
 _NOT_WRITTEN_BACK = Text("上一项改动还没有写回。", "The last change is not written back yet. ")
 
@@ -53,6 +55,7 @@ class SpecTools:
     def __init__(self, cwd: str | os.PathLike[str] = "", *, settings: SpecSettings | None = None) -> None:
         self._settings = settings
         self._lock = Lock()
+        self._announced: set[tuple[str, str]] = set()
         self._libraries: dict[str, Library] = {}
         self.cwd = os.path.abspath(os.fspath(cwd) or os.getcwd())
         self.library = self._library("")
@@ -80,12 +83,12 @@ class SpecTools:
         library = self._library(cwd)
         settings = library.settings
         decision = decide(requirement, library.words("grading"))
-        snapshot = library.load()
+        snapshot = self._load(library)
         is_skipped = should_skip_matching(requirement)
         matches = [] if is_skipped or not settings.auto_recall else self._matches(library, snapshot, requirement)
         if matches:
-            keys = [snapshot.by_id[match.template.id].key for match in matches]
-            library.count_uses(keys, _now())
+            library.count_uses([snapshot.by_id[match.template.id].key for match in matches], _now())
+            self._announce(library, library.state.problem)
         context = render_context(decision, matches, snapshot.redlines, text=requirement,
                                  max_templates=settings.max_inject_templates, max_chars=settings.inject_max_chars)
         return {
@@ -216,6 +219,18 @@ class SpecTools:
         return answer | {"message": _message(answer)}
 
     # --- libraries
+
+    def _load(self, library: Library) -> Snapshot:
+        """The library as it is now; what kept a file out is logged, once."""
+        snapshot = library.load()
+        for path, problem in snapshot.problems:
+            self._announce(library, f"{path}: {problem}")
+        return snapshot
+
+    def _announce(self, library: Library, problem: str) -> None:
+        if problem and (library.root, problem) not in self._announced:
+            self._announced.add((library.root, problem))
+            logger.warning("%s: %s", library.root, problem)
 
     def _library(self, cwd: str) -> Library:
         """The library of a folder, opened once."""

@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 import gatekeeper
+from gatekeeper.spec.files import SETTLED_NS
+from gatekeeper.spec.hook import SAME_TURN_SECONDS
+from gatekeeper.spec.markdown import ACCEPTANCE, APPROACH, CLARIFY, DIGEST, PROMPT, REDLINES, TRIGGER
 from gatekeeper.spec.routing import resident_text, skill_text
+from gatekeeper.spec.schemas import TOOLS
+from gatekeeper.spec.settings import MAX_NOTE_LENGTH, SpecSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("spec_quickstart.md", "spec_quickstart.zh.md")
@@ -70,6 +75,24 @@ def test_a_page_names_both_languages_and_every_folder(page: str) -> None:
     assert all(other in text for other in PAGES if other != page)
     for part in ("projects/", "global/templates/", "profile.md", "settings.json", ".state/", "gatekeeper mcp"):
         assert part in text
+
+
+def test_every_setting_tool_and_section_is_documented() -> None:
+    text = (ROOT / "docs" / "spec_library.md").read_text(encoding="utf-8")
+    for field in fields_of_settings():
+        assert f"`{field}`" in text
+    for tool in TOOLS:
+        assert f"| `{tool.name}` |" in text
+    for title in (TRIGGER, CLARIFY, APPROACH, REDLINES, PROMPT, ACCEPTANCE, DIGEST):
+        assert title in text
+    for number in (f"{MAX_NOTE_LENGTH:,}", f"{SETTLED_NS / 1e9:g} s", "ten seconds"):
+        assert number in text
+    assert SAME_TURN_SECONDS == 10
+
+
+def fields_of_settings() -> list[str]:
+    return [name for name in dir(SpecSettings()) if not name.startswith("_")
+            and isinstance(getattr(SpecSettings(), name), (bool, int, float, str))]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "is_english"), [("SKILL.md", True), ("SKILL.zh.md", False)])

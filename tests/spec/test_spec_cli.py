@@ -272,6 +272,22 @@ def test_mcp_is_documented_and_says_what_it_lacks(monkeypatch: pytest.MonkeyPatc
     assert "pip install 'context-gatekeeper[mcp]'" in result.stderr
 
 
+def test_mcp_refuses_a_library_that_cannot_lie_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GATEKEEPER_HOME", "relative")
+    result = call("mcp")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "GATEKEEPER_HOME must be an absolute path" in result.stderr
+
+
+def test_a_broken_file_is_a_warning(shop: Path) -> None:
+    path = Path(document("retro", "export.json")["file"])
+    (path.parent / "tpl-broken000.md").write_text("---\n")
+    result = run("recall", ASK)
+    assert result.exit_code == 0
+    assert "订单导出" in result.stdout
+    assert "tpl-broken000: no front matter" in result.stderr
+
+
 @pytest.mark.parametrize("missing", ["filelock", "yaml"])
 def test_a_missing_package_is_named_where_it_is_needed(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, missing, None)

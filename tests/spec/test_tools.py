@@ -164,6 +164,15 @@ def test_another_folder_has_another_library(tools: SpecTools, tmp_path: Path) ->
     assert not call(tools, "spec_recall", requirement=ASKS_EXPORT)["matched"]
 
 
+def test_a_broken_file_is_logged_once_and_blocks_nothing(tools: SpecTools, caplog: pytest.LogCaptureFixture) -> None:
+    path = Path(call(tools, "spec_retro", **EXPORT)["file"])
+    (path.parent / "tpl-broken000.md").write_text("---\n")
+    for _ in range(3):
+        assert call(tools, "spec_recall", requirement=ASKS_EXPORT)["matched"]
+    (record,) = caplog.records
+    assert "tpl-broken000: no front matter" in record.getMessage()
+
+
 def test_recall_can_be_switched_off(tmp_path: Path) -> None:
     tools = SpecTools(tmp_path, settings=WORKSPACE.replace(auto_recall=False))
     call(tools, "spec_retro", **EXPORT)
