@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import gatekeeper
+from gatekeeper import spec
 
 FOLDER = Path(gatekeeper.__file__).parent / "spec"
 CORE = ("asking", "classifying", "content", "decision", "distilling", "explaining", "families", "hygiene", "index",
@@ -43,3 +45,13 @@ def test_the_core_is_pure(module: str) -> None:
     calls = {node.func.id for node in ast.walk(ast.parse((FOLDER / f"{module}.py").read_text(encoding="utf-8")))
              if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}  # fmt: skip
     assert "open" not in calls
+
+
+def test_every_public_name_is_there() -> None:
+    assert spec.__all__ == sorted(name for names in spec._NAMES.values() for name in names.split())
+    for module, names in spec._NAMES.items():
+        for name in names.split():
+            assert getattr(spec, name) is getattr(import_module(f"gatekeeper.spec.{module}"), name)
+            assert name in dir(spec)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = spec.nothing
