@@ -14,7 +14,6 @@ OTHER_CONTAINERS = ("dialog", "card", "tab", "component", "field", "api")  # wit
 _WINDOW = 8  # characters between verb and noun of a value edit
 _CONTAINER_WINDOW = 12
 _ENGLISH_WINDOW = 40
-_FILLERS = frozenset({"quantity", "locative"})
 
 
 class Found(NamedTuple):

@@ -44,11 +44,6 @@ def is_task_scoped(redline: str) -> bool:
     return _holds(redline, "scope") and _names_a_file(redline)
 
 
-def is_vague_scope(redline: str) -> bool:
-    """Whether a redline speaks of one task without a file: worth a warning, no more."""
-    return _holds(redline, "scope-of-time") and not _names_a_file(redline)
-
-
 _BARE_FILE = (
     r"(?i)(?<![a-z])(?:dockerfile|makefile|jenkinsfile)(?![a-z])"
     r"|(?<![\w.])\.(?:env|gitignore|eslintrc)\b|[\u4e00-\u9fff]\.[a-z]{2,6}\b"

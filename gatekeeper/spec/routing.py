@@ -332,53 +332,41 @@ def resident_text(is_english: bool = True) -> str:
 
 
 def skill_text(is_english: bool = True) -> str:
-    """The long document, SKILL.md: the same rules and routes, with the defaults, the gaps and the order of tools."""
+    """The long document, SKILL.md: the same rules and routes, with the defaults and the gaps."""
+    description = Text(
+        "编程需求的召回、分级与沉淀：先 spec_recall，照 next_step 做。",
+        "Recall, grade and write back coding requests: spec_recall first, then do what next_step says.",
+    )
+    title, rules = Text("需求召回与分诊", "Spec recall and triage"), Text("规则", "Rules")
+    lines = ["---", "name: spec-recall", f"description: {description.of(is_english)}", "---", ""]
+    lines += [f"# {title.of(is_english)}", "", f"## {rules.of(is_english)}", ""]
+    lines += [f"{n}. {rule.text.of(is_english)}" for n, rule in enumerate(RULES, 1)]
+    lines += ["", "## next_step", "", *_route_table(is_english), "", *_skill_defaults(is_english), ""]
+    return "\n".join([*lines, *_skill_gaps(is_english), ""])
 
-    def say(text: Text) -> str:
-        return text.of(is_english)
 
-    lines = [
-        "---",
-        "name: spec-recall",
-        "description: "
-        + say(
-            Text(
-                "编程需求的召回、分级与沉淀：先 spec_recall，照 next_step 做。",
-                "Recall, grade and write back coding requests: spec_recall first, then do what next_step says.",
-            )
-        ),
-        "---",
-        "",
-        "# " + say(Text("需求召回与分诊", "Spec recall and triage")),
-        "",
-        "## " + say(Text("规则", "Rules")),
-        "",
-    ]
-    lines += [f"{n}. {say(rule.text)}" for n, rule in enumerate(RULES, 1)]
-    lines += [
-        "",
-        "## next_step",
-        "",
-        say(Text("| 条件 | next_step | 往返 | 可提问 | 做法 |", "| when | next_step | round trips | may ask | do |")),
-        "| --- | --- | --- | --- | --- |",
-    ]
-    lines += [
-        f"| {say(route.when)} | {route.step} | {route.n_round_trips} | "
-        f"{say(Text('是', 'yes') if route.may_ask else Text('否', 'no'))} | {say(route.do)} |"
+def _route_table(is_english: bool) -> list[str]:
+    head = Text("| 条件 | next_step | 往返 | 可提问 | 做法 |", "| when | next_step | round trips | may ask | do |")
+    answers = {True: Text("是", "yes"), False: Text("否", "no")}
+    rows = [
+        f"| {route.when.of(is_english)} | {route.step} | {route.n_round_trips} | "
+        f"{answers[route.may_ask].of(is_english)} | {route.do.of(is_english)} |"
         for route in ROUTES.values()
     ]
-    lines += ["", "## " + say(Text("保守默认", "Conservative defaults")), ""]
-    lines += [
-        f"- {say(default)}"
-        + say(Text("（提到 ", " (unless said: "))
-        + ", ".join(words[:4])
-        + say(Text(" 时以原话为准）", ")"))
-        for default, words in CONSERVATIVE_DEFAULTS
+    return [head.of(is_english), "| --- | --- | --- | --- | --- |", *rows]
+
+
+def _skill_defaults(is_english: bool) -> list[str]:
+    title = Text("保守默认", "Conservative defaults").of(is_english)
+    unless, end = Text("（提到 ", " (unless said: ").of(is_english), Text(" 时以原话为准）", ")").of(is_english)
+    lines = [
+        f"- {default.of(is_english)}{unless}{', '.join(words[:4])}{end}" for default, words in CONSERVATIVE_DEFAULTS
     ]
-    lines += ["", "## content_gap", ""]
-    lines += [
-        f"- `{key}`: {say(gap.ask)}{say(Text('；候选：', '; candidates: '))}{say(gap.candidates)}"
-        for key, gap in GAPS.items()
-    ]
-    lines += [f"- {say(Text('删除时问：', 'when removing: '))}{say(WHICH).format(thing='…')}", ""]
-    return "\n".join(lines)
+    return [f"## {title}", "", *lines]
+
+
+def _skill_gaps(is_english: bool) -> list[str]:
+    mark = Text("；候选：", "; candidates: ").of(is_english)
+    lines = [f"- `{key}`: {gap.ask.of(is_english)}{mark}{gap.candidates.of(is_english)}" for key, gap in GAPS.items()]
+    removing = Text("删除时问：", "when removing: ").of(is_english) + WHICH.of(is_english).format(thing="…")
+    return ["## content_gap", "", *lines, f"- {removing}"]

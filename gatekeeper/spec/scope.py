@@ -14,7 +14,6 @@ _INNER = r"[A-Za-z0-9_\u4e00-\u9fff ]*"
 _UI = frozenset(
     {"button", "column", "route", "dialog", "tab", "page", "card", "component", "operation", "api", "field"}
 )
-_NOT_A_TABLE = frozenset({"时间表", "日程表", "课程表", "价目表"})
 
 
 def find_large_scope(request: Request) -> str | None:

@@ -45,7 +45,7 @@ def test_plain_text_stays(text: str) -> None:
         ("坏了\nTypeError: x\n    at f (/a.js:1:2)\n修", "坏了 TypeError: 修", "a.js", "stack"),
         ("坏了\nCaused by: X\n\tat a.B.c(B.java:1)\n\t... 3 more\n修", "坏了 Caused 修", "more", "stack"),
         (
-            "坏了\nTraceback (most recent call last):\n  File \"a.py\", line 1, in f\n    f()\n    ^^^\nKeyError: k\n修",
+            "坏了\nTraceback (most recent call last):\n  File \"a.py\", line 1\n    f()\n    ^^^\nKeyError: k\n修",
             "坏了 KeyError 修",
             "line 1 Traceback ^",
             "stack",

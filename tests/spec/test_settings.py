@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatekeeper import ArgumentTypeError, SettingsError
+from gatekeeper import ArgumentTypeError, SettingsError, spec
 from gatekeeper.spec.lexicon import read_sections, tag_aliases, word_list
 from gatekeeper.spec.settings import SpecSettings
 
@@ -66,6 +66,14 @@ def test_sections_name_their_faults() -> None:
         read_sections("x", "f")
     with pytest.raises(ValueError, match=r"f, line 2: expected \[section\]"):
         read_sections("\n[a", "f")
+
+
+def test_the_package_names_its_functions() -> None:
+    assert all(callable(getattr(spec, name)) for name in spec.__all__)
+    assert spec.__all__ == sorted(spec.__all__)
+    assert set(spec.__all__) <= set(dir(spec))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = spec.nothing
 
 
 def test_no_alias_leads_to_another() -> None:
