@@ -68,14 +68,17 @@ def score(query: Fingerprint, template: Fingerprint, *, common: frozenset[str] =
 
 @lru_cache(maxsize=1)
 def _low_signals() -> tuple[frozenset[str], frozenset[str]]:
-    """Tokens that are no topic, and the Chinese fragments of container words: 2-grams cut words."""
+    """Tokens that are no topic, and what 2-grams make of them: fragments of container words (情页 of 详情页), and the
+    joints of two weak words (示文 of 提示文案)."""
     signals = word_list("signals")
     containers = [word for word in signals.of("containers") if not word.isascii()]
     fragments = {
         word[i : i + size] for word in containers for size in range(2, len(word)) for i in range(len(word) - size + 1)
     }
+    weak = [word for word in signals.of("weak") if not word.isascii()]
+    joints = {first[-1] + second[0] for first in weak for second in weak} - signals.of("no-joint")
     plain = signals.of("actions", "containers", "weak") | word_list("stops").of("generic-base-names")
-    return frozenset(plain), frozenset(fragments)
+    return frozenset(plain), frozenset(fragments | joints)
 
 
 def is_topic(token: str) -> bool:

@@ -22,7 +22,15 @@ from gatekeeper.spec.explaining import explain_scalars
 from gatekeeper.spec.index import TemplateIndex
 from gatekeeper.spec.model import HIT, Match, Priors, Query, Score, Template
 from gatekeeper.spec.preparing import prepare, should_skip_matching
-from gatekeeper.spec.tokenizing import infer_tags, is_gram, query_fingerprint, template_fingerprint, tokenize
+from gatekeeper.spec.secrets import mask_secrets
+from gatekeeper.spec.tokenizing import (
+    infer_category,
+    infer_tags,
+    is_gram,
+    query_fingerprint,
+    template_fingerprint,
+    tokenize,
+)
 from gatekeeper.spec.tokens import estimate_tokens
 from gatekeeper.spec.triaging import decide
 
@@ -175,6 +183,9 @@ def made_template(given: Given, **more: Any) -> Template:
 
 
 def run_fingerprint(given: Given, wanted: Given) -> None:
+    if given.get("kind") == "category":
+        same("category", infer_category(given["text"]), wanted.get("category", wanted.get("equals")))
+        return
     if given.get("kind") == "tags":
         tags = list(infer_tags(given["text"]))
         check_words("tags", tags, wanted)
@@ -318,6 +329,11 @@ def run_hygiene(given: Given, wanted: Given) -> None:
             same("hoisted", list(checked.hoisted), wanted["hoisted"])
         if wanted.get("reported"):
             expect(checked.dropped or checked.hoisted, "nothing is reported")
+    elif "text" in given:
+        known(wanted, "masked")
+        text, counts = mask_secrets(given["text"])
+        check_words("the text", text, wanted)
+        same("masked", counts, wanted.get("masked", counts))
     elif "fingerprint_scope" in given:
         run_fingerprint_scope(given, wanted)
     else:
@@ -370,7 +386,9 @@ def run_injection(given: Given, wanted: Given) -> None:
 
 
 def check_text(text: str, wanted: Given) -> None:
-    known(wanted, "max_tokens_est", "max_chars", "order", "mentions")
+    known(wanted, "max_tokens_est", "max_chars", "order", "mentions", "max_redlines")
+    n_redlines = sum(line.startswith("- ") and not line.startswith("- [") for line in text.splitlines())
+    expect(n_redlines <= wanted.get("max_redlines", n_redlines), f"{n_redlines} redlines")
     check_words("the text", text, {"contains": wanted.get("mentions", ())})
     check_words("the text", text, wanted)
     if "max_tokens_est" in wanted:

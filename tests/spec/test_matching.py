@@ -28,7 +28,21 @@ from gatekeeper.spec.matching import (
 from gatekeeper.spec.model import HIT, NO_TOPIC_EVIDENCE, Fingerprint, Priors, Query, Template, Usage
 from gatekeeper.spec.settings import SpecSettings
 
-TOKENS = ("跨天", "时长", "列表", "新增", "不可", "校验", "redis", "src/a.vue", "index.vue", "情页", "订单", "csv")
+TOKENS = (
+    "跨天",
+    "时长",
+    "列表",
+    "新增",
+    "不可",
+    "校验",
+    "redis",
+    "src/a.vue",
+    "index.vue",
+    "情页",
+    "示文",
+    "订单",
+    "csv",
+)
 fingerprints = st.dictionaries(st.sampled_from(TOKENS), st.integers(1, 4).map(float), max_size=8)
 queries = fingerprints.map(
     lambda weights: Query(weights, frozenset({"src/a.vue", "index.vue"}) & weights.keys(), ("vue",), "bugfix")
@@ -89,6 +103,7 @@ def test_topics(token: str) -> None:
         "接口",
         "详情",
         "情页",
+        "示文",
         "卡片",
         "显示",
         "index.vue",
