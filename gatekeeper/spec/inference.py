@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from gatekeeper.spec.decision import Inferred
 from gatekeeper.spec.request import Request, Token
@@ -20,8 +21,7 @@ _COMPONENTS = (
     ("input", r"输入框|文本框|(?<![\w-])(?:input|text ?box)(?![\w-])"),
 )  # fmt: skip
 _COMPONENT_HINT = re.compile(
-    r"[开下选单多复勾日时数计文输]|switch|toggle|select|drop|option|radio|check|date|num|"
-    r"text|input",
+    r"开关|下拉|选择|[单多复勾]选|日期|数[字值]|计数器|文本|输入框|switch|toggle|select|drop|option|radio|check|date|num|text|input",
     re.IGNORECASE,
 )
 _CONNECTOR = r"(?:改成|改为|换成|换为|变成|调成|调整为|设为|设成|设置为|为|是|取|等于|:|=)"
@@ -69,7 +69,12 @@ def infer(request: Request) -> Inferred:
 def _component(text: str) -> str | None:
     if not _COMPONENT_HINT.search(text):
         return None
-    return next((name for name, pattern in _COMPONENTS if re.search(pattern, text, re.ASCII | re.IGNORECASE)), None)
+    return next((name for name, pattern in _component_patterns() if pattern.search(text)), None)
+
+
+@lru_cache(maxsize=1)
+def _component_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((name, re.compile(pattern, re.ASCII | re.IGNORECASE)) for name, pattern in _COMPONENTS)
 
 
 def _field(request: Request) -> str | None:

@@ -127,29 +127,34 @@ def _hide(text: str, quoted: list[re.Match[str]]) -> str:
 
 class _Lexer(NamedTuple):
     tags: dict[str, frozenset[str]]
-    by_first: dict[str, tuple[str, ...]]  # longest first; for Latin, phrases and words by their first letter
+    lengths: dict[str, tuple[int, ...]]  # of Chinese words by their first character, longest first
+    phrases: dict[str, tuple[str, ...]]  # Latin ones of several words, by their first letter, longest first
 
 
 @lru_cache(maxsize=8)
 def _lexer(words: WordList) -> _Lexer:
-    by_first: dict[str, list[str]] = {}
+    lengths: dict[str, set[int]] = {}
+    phrases: dict[str, list[str]] = {}
     for word in words.tags:
-        if not word.isascii() or " " in word or "-" in word:
-            by_first.setdefault(word[0], []).append(word)
+        if not word.isascii():
+            lengths.setdefault(word[0], set()).add(len(word))
+        elif " " in word or "-" in word:
+            phrases.setdefault(word[0], []).append(word)
     return _Lexer(
-        dict(words.tags),
-        {first: tuple(sorted(found, key=lambda word: (-len(word), word))) for first, found in by_first.items()},
+        words.tags,
+        {first: tuple(sorted(found, reverse=True)) for first, found in lengths.items()},
+        {first: tuple(sorted(found, key=len, reverse=True)) for first, found in phrases.items()},
     )
 
 
 _DDL = frozenset({"ddl", "ddl-column"})
 
 
-def _is_ui(low: str, start: int, place: int, word: str, by_first: dict[str, tuple[str, ...]]) -> bool:
+def _is_ui(low: str, start: int, place: int, word: str, lexer: _Lexer) -> bool:
     """Whether a word of tables speaks of a screen: its last character begins another word (加列宽, 新增表单), or the
     clause that starts at `start` names a screen before it (表格加列)."""
     last = place + len(word) - 1
-    if any(len(other) > 1 and low.startswith(other, last) for other in by_first.get(low[last], ())):
+    if any(size > 1 and low[last : last + size] in lexer.tags for size in lexer.lengths.get(low[last], ())):
         return True
     before = low[start:place]
     return word[-1] == "列" and ("表格" in before or "列表" in before or "页" in before)
@@ -163,7 +168,7 @@ def _cut(text: str, lexer: _Lexer) -> tuple[list[Token], list[tuple[int, int]]]:
     low = text.translate(_LOWER)
     tokens: list[Token] = []
     bounds: list[tuple[int, int]] = []
-    tags_of, by_first = lexer
+    tags_of, lengths, _ = lexer
     i = start = 0
     n = len(text)
     while i < n:
@@ -171,18 +176,18 @@ def _cut(text: str, lexer: _Lexer) -> tuple[list[Token], list[tuple[int, int]]]:
         if "a" <= character <= "z" or character == "_" or character == "$":
             i = _latin(text, low, i, lexer, tokens, len(bounds))
             continue
-        if character in _CLAUSE_ENDS or (character == "." and (i + 1 == n or low[i + 1] in " \n")):
+        if character in lengths:
+            for size in lengths[character]:
+                word = low[i : i + size]
+                tags = tags_of.get(word)
+                if tags and not (tags & _DDL and _is_ui(low, start, i, word, lexer)):
+                    tokens.append(Token(i, i + len(word), word, tags, len(bounds)))
+                    i += len(word) - 1
+                    break
+        elif character in _CLAUSE_ENDS or (character == "." and (i + 1 == n or low[i + 1] in " \n")):
             bounds.append((start, i))
-            i += 1
-            start = i
-            continue
-        for word in by_first.get(character, ()):
-            if low.startswith(word, i) and not (tags_of[word] & _DDL and _is_ui(low, start, i, word, by_first)):
-                tokens.append(Token(i, i + len(word), word, tags_of[word], len(bounds)))
-                i += len(word)
-                break
-        else:
-            i += 1
+            start = i + 1
+        i += 1
     bounds.append((start, n))
     return tokens, bounds
 
@@ -191,7 +196,7 @@ def _latin(text: str, low: str, i: int, lexer: _Lexer, tokens: list[Token], clau
     """Add the phrase or the word that starts here; return where it ends."""
     match = _WORD.match(text, i)
     end = match.end() if match else i + 1
-    for phrase in lexer.by_first.get(low[i], ()):
+    for phrase in lexer.phrases.get(low[i], ()):
         if low.startswith(phrase, i):
             after = i + len(phrase)
             if after >= end and (after == len(low) or not ("a" <= low[after] <= "z" or low[after].isdigit())):
