@@ -15,9 +15,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from gatekeeper.spec import hygiene, matching, rendering, routing
-from gatekeeper.spec.decision import Decision
-from gatekeeper.spec.distilling import distill
+from case_checks import Given, check_words, expect, known, made_template, same
+from case_renders import run_render
+
+from gatekeeper.spec import hygiene, matching, routing
 from gatekeeper.spec.explaining import explain_scalars
 from gatekeeper.spec.index import TemplateIndex
 from gatekeeper.spec.model import HIT, Match, Priors, Query, Score, Template
@@ -35,37 +36,7 @@ from gatekeeper.spec.tokens import estimate_tokens
 from gatekeeper.spec.triaging import decide
 
 THRESHOLD = 0.15
-Given = dict[str, Any]
 LIBRARIES: dict[str, list[Given]] = {}
-
-
-def expect(holds: object, message: str) -> None:
-    if not holds:
-        raise AssertionError(message)
-
-
-def same(name: str, got: Any, wanted: Any) -> None:
-    is_near = isinstance(wanted, float) and isinstance(got, (int, float)) and abs(got - wanted) <= 0.001
-    expect(is_near or got == wanted, f"{name}: got {got!r}, expected {wanted!r}")
-
-
-def known(wanted: Given, *words: str) -> None:
-    """An assertion that this runner does not know is a failure, never a pass."""
-    unknown = sorted(set(wanted) - set(words) - WORDS)
-    expect(not unknown, f"unknown assertions {unknown}")
-
-
-WORDS = {"contains", "not_contains", "contains_any", "absent"}
-
-
-def check_words(name: str, text: Any, wanted: Given) -> None:
-    """The assertions that hold for a text and for a set of tokens."""
-    for word in wanted.get("contains", ()):
-        expect(word in text, f"{name} lacks {word!r}: {text!r:.300}")
-    for word in (*wanted.get("not_contains", ()), *wanted.get("absent", ())):
-        expect(word not in text, f"{name} has {word!r}: {text!r:.300}")
-    if "contains_any" in wanted:
-        expect(any(word in text for word in wanted["contains_any"]), f"{name} has none of {wanted['contains_any']}")
 
 
 # --- classify, nextStep, skip, prepare
@@ -162,24 +133,6 @@ def run_prepare(given: Given, wanted: Given) -> None:
 
 
 # --- fingerprint
-
-
-def made_template(given: Given, **more: Any) -> Template:
-    approach = given.get("approach", given.get("body", ""))
-    return Template(
-        given.get("id", "tpl-0000000000"),
-        given.get("name", ""),
-        given.get("category", "uncategorized"),
-        given.get("scope", "global"),
-        tuple(given.get("tags", ())),
-        given.get("trigger", ""),
-        tuple(given.get("clarify", ())),
-        tuple(approach.split("\n") if isinstance(approach, str) else approach),
-        tuple(given.get("redlines", ())),
-        given.get("prompt", ""),
-        tuple(given.get("acceptance", ())),
-        **more,
-    )
 
 
 def run_fingerprint(given: Given, wanted: Given) -> None:
@@ -347,140 +300,6 @@ def run_fingerprint_scope(given: Given, wanted: Given) -> None:
         same("topic_only", is_project, wanted["topic_only"])
     found = template_fingerprint(made_template(given.get("template", given)), topic_only=is_project)
     check_words("tokens", list(found.weights), wanted)
-
-
-# --- render
-
-
-def decision_for(given: Given) -> Decision:
-    """A decision with this next step, from a text that has it."""
-    texts = {
-        "triage": "把库存模块重构拆分成独立服务",
-        "implement": "改 order.vue 的查询",
-        "confirm": "注册页加个按钮",
-        "none": "你好",
-    }
-    is_fast = given.get("fast_track", False)
-    decision = decide(given.get("text") or ("直接做" if is_fast else texts[given.get("next_step", "implement")]))
-    gap = given.get("content_gap")
-    if isinstance(gap, list):
-        gap = gap[0] if gap else None
-    if gap:
-        nouns = {"button": "按钮", "column": "列", "route": "路由"}
-        decision = decide(f"加个{nouns.get(gap, gap)}" if gap != "column" else "右边加一列")
-    return decision
-
-
-def run_injection(given: Given, wanted: Given) -> None:
-    n_hits = given.get("hits", 1 if "template" in given else 0)
-    template = made_template(given.get("template", {"name": "x"}))
-    match = Match(template, Score(0.5, 0.5, 0.5, ("x",), ("x",)), Priors(), 0.5, HIT)
-    text = rendering.render_context(
-        decision_for(given),
-        [match] * n_hits,
-        given.get("redlines", ()),
-        max_chars=given.get("max_chars", 4000),
-        max_templates=5,
-    )
-    check_text(text, wanted)
-
-
-def check_text(text: str, wanted: Given) -> None:
-    known(wanted, "max_tokens_est", "max_chars", "order", "mentions", "max_redlines")
-    n_redlines = sum(line.startswith("- ") and not line.startswith("- [") for line in text.splitlines())
-    expect(n_redlines <= wanted.get("max_redlines", n_redlines), f"{n_redlines} redlines")
-    check_words("the text", text, {"contains": wanted.get("mentions", ())})
-    check_words("the text", text, wanted)
-    if "max_tokens_est" in wanted:
-        expect(estimate_tokens(text) <= wanted["max_tokens_est"], f"{estimate_tokens(text)} tokens")
-    if "max_chars" in wanted:
-        expect(len(text) <= wanted["max_chars"], f"{len(text)} characters")
-    places = [text.find(word) for word in wanted.get("order", ())]
-    expect(places == sorted(places) and -1 not in places, f"order {wanted.get('order')} at {places}")
-
-
-def run_triage(given: Given, wanted: Given) -> None:
-    found = decide(given["text"]).triage
-    for key, value in wanted.items():
-        if key == "dimensions":
-            for name, status in value.items():
-                same(name, found.dimensions[name], status)
-        else:
-            same(key, getattr(found, key), value)
-
-
-def run_triage_report(given: Given, wanted: Given) -> None:
-    found = rendering.render_triage(decide(given["text"]), given["text"])
-    check_words("the report", found.report, wanted)
-    for key, value in wanted.items():
-        if key == "asks":
-            same("asks", bool(found.questions), value)
-        elif key == "forbids_file_tools_before_asking":
-            same(key, all(tool in found.report for tool in ("read", "grep", "glob", "bash", "ls")), value)
-        elif key == "must_ask":
-            check_words("the report", found.report, {"contains": value})
-        elif key in ("level", "mode", "needs_clarify", "ready"):
-            same(key, getattr(found, key), value)
-        elif key not in ("contains", "not_contains", "contains_any"):
-            raise AssertionError(f"unknown assertion {key!r}")
-
-
-def run_distill(given: Given, wanted: Given) -> None:
-    found = distill(
-        given.get("requirement", "重构订单模块"),
-        constraints=given.get("constraints", ()),
-        clarifications=given.get("clarifications", ()),
-        files=given.get("files", ()),
-        stack=given.get("stack", ""),
-        acceptance=given.get("acceptance", ()),
-        strict=given.get("strict", True),
-    )
-    check_words("the prompt", found.text, wanted)
-    if "missing_constraints" in wanted:
-        same("missing", found.missing_constraints, wanted["missing_constraints"])
-    if "warning_visible" in wanted:
-        same("warning", "⚠" in found.text, wanted["warning_visible"])
-
-
-def run_markdown(given: Given, wanted: Given) -> None:
-    from gatekeeper.spec import markdown
-
-    template = made_template(given["template"])
-    text = markdown.render_template(template)
-    for _ in range(given.get("times", 0)):
-        text = markdown.render_template(markdown.read_template(text).template)
-    check_words("the file", text, wanted)
-    read = markdown.read_template(text).template
-    for section in wanted.get("placeholder_sections", ()):
-        body = text.partition(f"## {section}\n")[2].partition("\n## ")[0]
-        expect("（" in body, f"{section} has no placeholder: {body!r}")
-        expect(not (read.clarify or read.approach or read.acceptance), "a placeholder reads back as an item")
-
-
-def run_bullets(given: Given, wanted: Given) -> None:
-    from gatekeeper.spec import markdown
-
-    same("items", list(markdown.list_items(given["md"])), wanted["items"])
-
-
-def run_block(given: Given, wanted: Given) -> None:
-    check_text(routing.render_block(decision_for(given), given.get("text", "")), wanted)
-
-
-RENDERERS = {
-    "injection": run_injection,
-    "triage": run_triage,
-    "triage_report": run_triage_report,
-    "distill": run_distill,
-    "template_markdown": run_markdown,
-    "template_roundtrip": run_markdown,
-    "bullet_lines": run_bullets,
-    "routing_block": run_block
-}  # fmt: skip
-
-
-def run_render(given: Given, wanted: Given) -> None:
-    RENDERERS[given["op"]](given, wanted)
 
 
 RUNNERS = {
