@@ -24,7 +24,7 @@ def test_one_template_and_why_not() -> None:
     [found] = explain("夏令时那天对不上", LIBRARY, template_id="tpl-bench00006")
     assert found.verdict == "below threshold"
     assert "< 0.15" in found.line
-    [found] = explain("表单校验提示文案改一下", LIBRARY, template_id="tpl-bench00006")
+    [found] = explain("表单的校验提示换个说法", LIBRARY, template_id="tpl-bench00006")
     assert found.verdict == "no topic evidence"
     assert "校验" in found.line
     assert explain("夏令时那天对不上", LIBRARY, template_id="tpl-none") == []

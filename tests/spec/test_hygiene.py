@@ -41,7 +41,7 @@ def test_task_scoped(redline: str) -> None:
         "不要修改 common/Resp.java 的返回结构",
         "package.json 不新增依赖",
         "本次不做国际化",
-        "临时脚本用完即删",
+        "调试脚本用后删除",
         "never edit dist/index.js",
     ],
 )
@@ -52,7 +52,7 @@ def test_lasting(redline: str) -> None:
 def test_class_by_words() -> None:
     assert classify_redline("不改公共 API 的调用逻辑") == "project"
     assert classify_redline("不新增依赖") == "project"
-    assert classify_redline("不擅自改跨天时长的语义") == "topic"
+    assert classify_redline("不自行改动夜班的算法") == "topic"
     assert classify_redline("不改胶囊按钮") == "topic"
 
 
@@ -61,7 +61,7 @@ def test_class_by_words() -> None:
     [
         ("不要修改 dist 目录，它由 git 跟踪", "它由 git 跟踪，不要修改 dist 目录"),
         ("不新增依赖", "不新增依赖（导出用原生能力）"),
-        ("不擅自改跨天快捷时长语义", "不要擅自改跨天快捷时长的语义"),
+        ("不自行改动夜班工时算法口径", "不要自行改动夜班工时的算法口径"),
         ("Never edit dist.", "never edit  dist"),
     ],
 )
