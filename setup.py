@@ -6,7 +6,7 @@ import sys
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-KERNELS = ("vocabulary", "term_matrix", "bm25")
+KERNELS = ("vocabulary", "term_matrix", "bm25", "fingerprint")
 DIRECTIVES = {
     "language_level": 3,
     "boundscheck": False,

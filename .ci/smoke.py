@@ -25,7 +25,7 @@ def check_the_install() -> None:
     assert version("context-gatekeeper") == gatekeeper.__version__
     names = {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
     kernels = {name.removesuffix(".pyi") for name in names if name.endswith(".pyi")}
-    assert kernels == {"_core/bm25", "_core/term_matrix", "_core/vocabulary"}, kernels
+    assert kernels == {"_core/bm25", "_core/fingerprint", "_core/term_matrix", "_core/vocabulary"}, kernels
     assert {"py.typed", "_core/vocabulary.pxd", "cli/demo_conversation.jsonl", "lexicon/chinese.txt",
             "templates/report.html"} <= names  # fmt: skip
     assert not [name for name in names if name.endswith((".pyx", ".c"))]

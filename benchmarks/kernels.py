@@ -18,6 +18,7 @@ from typing import NamedTuple
 from benchmarks.texts import SCRIPTS, Turn, conversation, queries
 from gatekeeper import ContextGatekeeper
 from gatekeeper._core.bm25 import score_csc, score_csr
+from gatekeeper._core.fingerprint import columns_of, score_rows
 from gatekeeper._core.term_matrix import Formula, TermMatrix
 from gatekeeper._core.vocabulary import Vocabulary, sentence_ends
 from gatekeeper.anchor import LEXICON
@@ -157,6 +158,32 @@ def _score(layout: str) -> Callable[[int], Workload]:
     return prepare
 
 
+# --- fingerprints
+
+
+def _fingerprints() -> tuple[array[int], array[int], array[float], int]:
+    """3,000 rows of 40 of 2,000 terms as CSR arrays, the same each time."""
+    n_rows, n_terms = 3_000, 2_000
+    terms = array("i", [(row * 7 + i * i * 13) % n_terms for row in range(n_rows) for i in range(40)])
+    weights = array("d", [1.0 + (i % 4) for i in range(len(terms))])
+    return array("q", range(0, len(terms) + 1, 40)), terms, weights, n_terms
+
+
+def _columns_of(n: int) -> Workload:
+    indptr, terms, weights, n_terms = _fingerprints()
+    return lambda: columns_of(indptr, terms, weights, n_terms)
+
+
+def _score_rows(n: int) -> Workload:
+    indptr, terms, weights, n_terms = _fingerprints()
+    starts, rows, values, norms = columns_of(indptr, terms, weights, n_terms)
+    columns, query = array("q", range(0, n_terms, n_terms // 20)), array("d", [2.0]) * 20
+    points = array("i", [1]) * 20
+    scores, evidence = array("d", bytes(8 * len(norms))), array("i", bytes(4 * len(norms)))
+    return lambda: score_rows(starts, rows, values, norms, columns, query, query, points, 9.0, 40.0, 0.6, 0.4, scores,
+                              evidence)  # fmt: skip
+
+
 # --- the whole path
 
 
@@ -193,6 +220,8 @@ KERNELS = {
     "best_sentences": Kernel(_best_sentences, 100),
     "score_csc": Kernel(_score("csc"), 200),
     "score_csr": Kernel(_score("csr"), 100),
+    "columns_of": Kernel(_columns_of, 20),
+    "score_rows": Kernel(_score_rows, 100),
     "select": Kernel(_select, 20),
     "add_turn": Kernel(_add_turn, 5),
 }

@@ -9,6 +9,7 @@ GatekeeperError
 ├── ConversationError                 one conversation of many failed; it has the index and the cause
 ├── BatchError          (ValueError)  a file of conversations that cannot be answered
 ├── ChatFileError       (ValueError)  a chat file that cannot be read
+├── LibraryError                      a template library that cannot be written
 └── StoreError                        a session file that cannot be used; it has the path
     ├── StoreCorruptError             it is damaged, or no session file at all
     ├── StoreBusyError                another process kept it locked too long
@@ -92,6 +93,10 @@ class StoreSettingsError(StoreError):
 
 class SessionNotFoundError(StoreError):
     """A session file holds no such session, or it was forgotten since it was opened."""
+
+
+class LibraryError(GatekeeperError):
+    """A template library cannot be written, or a place in it may not be used; the message says why."""
 
 
 def require_text(name: str, value: object) -> None:

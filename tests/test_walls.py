@@ -156,9 +156,21 @@ def test_the_live_path_loads_neither_numpy_nor_scipy() -> None:
 
 
 def test_all_is_complete_and_sorted() -> None:
-    public = [name for name, value in vars(gatekeeper).items()
-              if not name.startswith("_") and not isinstance(value, ModuleType)]
-    assert gatekeeper.__all__ == sorted(public)
+    lazy = [name for names in gatekeeper._NAMES.values() for name in names.split()]
+    assert gatekeeper.__all__ == sorted(lazy)
+    typed = [name.rpartition(".")[2] for name in imports_of(PACKAGE / "__init__.py", in_functions=False)
+             if name not in imports_of(PACKAGE / "__init__.py", for_types=False)]  # fmt: skip
+    assert sorted(typed) == gatekeeper.__all__
+
+
+def test_every_public_name_is_there() -> None:
+    for module, names in gatekeeper._NAMES.items():
+        assert isinstance(getattr(gatekeeper, module), ModuleType)
+        for name in names.split():
+            assert getattr(gatekeeper, name) is getattr(getattr(gatekeeper, module), name)
+            assert name in dir(gatekeeper)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = gatekeeper.nothing
 
 
 def tree_of(text: str) -> dict[str, tuple[str | None, str | None]]:

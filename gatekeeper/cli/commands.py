@@ -13,6 +13,8 @@ from gatekeeper.cli import explanation, views
 from gatekeeper.cli.batch import batch
 from gatekeeper.cli.options import Run, command
 from gatekeeper.cli.session import chat, session
+from gatekeeper.cli.spec_commands import spec
+from gatekeeper.cli.spec_setup import mcp
 from gatekeeper.printable import printable
 
 FILE = click.argument("file", type=click.Path())
@@ -162,3 +164,5 @@ def stats(run: Run, file: str) -> None:
 main.add_command(session)
 main.add_command(chat)
 main.add_command(batch)
+main.add_command(spec)
+main.add_command(mcp)

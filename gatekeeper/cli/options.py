@@ -131,7 +131,7 @@ def sharing(options: Sequence[Callable[..., Any]]) -> Callable[[Callable[..., No
         def called(**arguments: Any) -> None:
             own = {name: arguments.pop(name) for name in RUN_OPTIONS if name in arguments}
             run = Run(**own)
-            with _log_shown(run.output):
+            with log_shown(run.output):
                 try:
                     try:
                         function(run, **arguments)
@@ -154,7 +154,8 @@ command = sharing(OPTIONS)
 
 
 @contextmanager
-def _log_shown(output: Output) -> Iterator[None]:
+def log_shown(output: Output) -> Iterator[None]:
+    """Show the library's warnings as messages of a command while it runs."""
     logger = logging.getLogger("gatekeeper")
     handler = LogHandler(output)
     propagates = logger.propagate

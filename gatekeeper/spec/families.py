@@ -1,0 +1,311 @@
+"""Small edits: which family a requirement belongs to, and what it lacks."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gatekeeper.spec.content import essence, has_quote, says_what, says_which
+from gatekeeper.spec.decision import Inferred
+from gatekeeper.spec.request import Request, Token
+
+VALUE, CONTAINER, ATTRIBUTE = "value", "container", "attribute"
+ATOMIC_CONTAINERS = ("button", "column", "route")  # with content: one step, level 1
+OTHER_CONTAINERS = ("dialog", "card", "tab", "component", "field", "api")  # with content: level 2
+_WINDOW = 8  # characters between verb and noun of a value edit
+_CONTAINER_WINDOW = 12
+_ENGLISH_WINDOW = 40
+
+
+class Found(NamedTuple):
+    """A family that fired. kind: a value of an old thing, an attribute of one, or a container: a thing to add or
+    to remove. has_content: whether the text says what or which."""
+
+    family: str
+    kind: str
+    deleting: bool = False
+    has_content: bool = True
+    words: str = ""
+
+
+def find_family(request: Request) -> Found | None:
+    """The first family that fires, in a fixed order."""
+    if not request.has("change", "become", "adjust", "add", "register", "remove", "rename-verb", "tiny", "button"):
+        return None
+    for find in (_copy, _style, _button, _button_attribute, _column, _route, _constant, _rename, _tiny):
+        found = find(request)
+        if found:
+            return found
+    return None
+
+
+def find_other_container(request: Request) -> Found | None:
+    """A dialog, card, tab, component, field or interface to add or to remove."""
+    for key in OTHER_CONTAINERS:
+        found = _container(request, key, key)
+        if found:
+            return found
+    return None
+
+
+# --- value edits
+
+
+def _window(request: Request, size: int) -> int:
+    return _ENGLISH_WINDOW if request.is_english else size
+
+
+def _is_value_edit(request: Request, noun_tag: str, *after: str) -> bool:
+    """A changing verb at most 8 characters before the noun, or one of the tags `after` behind it."""
+    window = _window(request, _WINDOW)
+    verbs = request.with_tag("change", *after)
+    for noun in request.with_tag(noun_tag) if verbs else ():
+        for verb in verbs:
+            if verb.clause != noun.clause or verb is noun:
+                continue
+            if "change" in verb.tags and 0 <= noun.start - verb.end <= window:
+                return True
+            if verb.tags & {*after, "change"} and 0 <= verb.start - noun.end <= window:
+                return True
+    return False
+
+
+def _copy(request: Request) -> Found | None:
+    return Found("copy", VALUE) if _is_value_edit(request, "copy", "become") else None
+
+
+def _style(request: Request) -> Found | None:
+    if _is_value_edit(request, "style", "become", "adjust"):
+        return Found("style", VALUE)
+    return None
+
+
+def _constant(request: Request) -> Found | None:
+    return Found("constant", VALUE) if _is_value_edit(request, "constant", "become") else None
+
+
+def _rename(request: Request) -> Found | None:
+    for verb in request.with_tag("rename-verb"):
+        if request.is_english or request.spans or _has_name(request, verb) or has_quote(request):
+            return Found("rename", VALUE)
+    verbs = request.with_tag("rename")
+    for noun in request.with_tag("rename-noun") if verbs else ():
+        for verb in verbs:
+            if (
+                verb.clause == noun.clause
+                and 0 <= verb.start - noun.end <= 40
+                and _is_only_a_name(request, noun.end, verb.start)
+            ):
+                return Found("rename", VALUE)
+    return None
+
+
+def _has_name(request: Request, verb: Token) -> bool:
+    return any(
+        token.clause == verb.clause and (token.tags & {"rename-noun"} or token.tags == {"latin"})
+        for token in request.tokens
+    )
+
+
+def _is_only_a_name(request: Request, start: int, end: int) -> bool:
+    """Whether a piece of text holds Latin words, marks and 名, 的, 由, 从 alone."""
+    left = request.text[start:end]
+    for token in request.tokens:
+        if start <= token.start and token.end <= end and "latin" in token.tags:
+            left = left.replace(token.word, "")
+    return not left.strip(" 名的由从统一都也全「」\"'`\u25a1")
+
+
+def _tiny(request: Request) -> Found | None:
+    return Found("tiny", VALUE) if request.has("tiny") else None
+
+
+# --- containers
+
+
+def _button(request: Request) -> Found | None:
+    return _container(request, "button", "button")
+
+
+def _button_attribute(request: Request) -> Found | None:
+    for i, noun in enumerate(request.tokens):
+        if "button" in noun.tags and (
+            _follows_change(request, i) or _has_attribute(request, noun) or _precedes_change(request, noun)
+        ):
+            return Found("button-attr", ATTRIBUTE)
+    return None
+
+
+def _column(request: Request) -> Found | None:
+    changed = _changed(request, "column")
+    if (
+        changed is None
+        and any(token.word == "列宽" for token in request.with_tag("add", "column"))
+        and request.has("add")
+    ):
+        return Found("column", ATTRIBUTE)  # 加列宽: wider, not one more
+    return changed or _container(request, "column", "column")
+
+
+def _route(request: Request) -> Found | None:
+    changed = _changed(request, "route")
+    return changed or _container(request, "route", "route", "register")
+
+
+def _changed(request: Request, key: str) -> Found | None:
+    """An old column or menu that changes: its value is ours to decide."""
+    for i, noun in enumerate(request.tokens):
+        if key not in noun.tags:
+            continue
+        if "column-bare" not in noun.tags and _precedes_change(request, noun):
+            return Found(key, ATTRIBUTE)
+        if not _has_change_before(request, i, key):
+            continue
+        if "attribute-column" in noun.tags or _has_attribute(request, noun) or _ends_phrase(request, i):
+            return Found(key, ATTRIBUTE)
+    return None
+
+
+def _has_change_before(request: Request, i: int, key: str) -> bool:
+    if _follows_change(request, i):
+        return True
+    noun = request.tokens[i]
+    return ("attribute-column" in noun.tags or key == "route") and any(
+        "change" in verb.tags
+        and verb.clause == noun.clause
+        and 0 <= noun.start - verb.end <= _window(request, _CONTAINER_WINDOW)
+        for verb in request.tokens
+    )
+
+
+def _follows_change(request: Request, i: int) -> bool:
+    """Whether a changing verb stands directly before, with nothing but 一下, 个, 这, the between."""
+    noun = request.tokens[i]
+    end = noun.start
+    for token in reversed(request.tokens[:i]):
+        if token.clause != noun.clause or request.text[token.end : end].strip():
+            return False
+        if "change" in token.tags:
+            return True
+        if not token.tags & {"quantity", "courtesy"}:
+            return False
+        end = token.start
+    return False
+
+
+def _precedes_change(request: Request, noun: Token) -> bool:
+    """排序改成倒序, 图标换一下: a change directly behind the noun."""
+    return (
+        any(
+            token.start == noun.end and token.clause == noun.clause and token.tags & {"become", "change", "adjust"}
+            for token in request.tokens
+        )
+        and not request.is_english
+    )
+
+
+def _has_attribute(request: Request, noun: Token) -> bool:
+    """Whether an attribute follows the noun, with 的 or nothing between, or in English stands beside it."""
+    for token in request.with_tag("attribute"):
+        if token.clause == noun.clause and token is not noun:
+            between = request.text[noun.end : token.start]
+            if token.start >= noun.end and between.strip() in ("", "的", "们的"):
+                return True
+            if request.is_english and 0 <= noun.start - token.end <= 12:
+                return True
+    return False
+
+
+def _ends_phrase(request: Request, i: int) -> bool:
+    """Whether nothing of weight follows the noun in its clause but a change and its value."""
+    noun = request.tokens[i]
+    _, end = request.clause_of(noun)
+    following = request.tokens[i + 1] if i + 1 < len(request.tokens) else None
+    if following and following.start == noun.end and following.tags & {"become", "rename", "adjust"}:
+        return True
+    return not essence(request, noun.end, end)
+
+
+def _container(request: Request, family: str, noun_tag: str, *verb_tags: str) -> Found | None:
+    """A thing to add or to remove: the earliest such verb of the clause that reaches the noun."""
+    if noun_tag not in request.tags:
+        return None
+    best: Found | None = None
+    for noun in request.with_tag(noun_tag):
+        verb = _verb_before(request, noun, verb_tags) or _verb_behind(request, noun)
+        if verb is None or request.is_negated(verb):
+            continue
+        found = _as_found(request, family, verb, noun)
+        if found.has_content:
+            return found
+        best = best or found
+    return best
+
+
+def _as_found(request: Request, family: str, verb: Token, noun: Token) -> Found:
+    deleting = "remove" in verb.tags
+    words = request.text[min(verb.start, noun.start) : max(verb.end, noun.end)]
+    if deleting:
+        return Found(family, CONTAINER, True, says_which(request, verb, noun), words)
+    if verb.start >= noun.end:  # 导出按钮加一个
+        start, _ = request.clause_of(noun)
+        named = has_quote(request) or bool(essence(request, max(start, noun.start - 8), noun.start))
+        return Found(family, CONTAINER, False, named, words)
+    return Found(family, CONTAINER, False, says_what(request, family, verb, noun), words)
+
+
+def _verb_before(request: Request, noun: Token, verb_tags: tuple[str, ...]) -> Token | None:
+    tags = {"add", "remove", *verb_tags}
+    window = _window(request, _CONTAINER_WINDOW)
+    for verb in request.tokens:
+        if verb.start >= noun.start:
+            return None
+        if (
+            verb.clause == noun.clause
+            and verb.tags & tags
+            and noun.start - verb.end <= window
+            and not (_is_temporal(request, verb) or _is_label(request, verb))
+        ):
+            return verb
+    return None
+
+
+def _is_temporal(request: Request, verb: Token) -> bool:
+    """删除后, 新增时: no order to remove or to add."""
+    following = request.text[verb.end : verb.end + 2]
+    return following[:1] in ("后", "时", "前", "之") and following not in _NOUNS_OF_TIME
+
+
+_NOUNS_OF_TIME = frozenset({"时间", "时长", "时段", "时区", "时刻", "后台", "后端", "后续", "前端", "前台", "前置"})
+
+
+def _is_label(request: Request, verb: Token) -> bool:
+    """Whether a verb is part of a noun phrase: the 批量 or 的 before it shows that it names a thing."""
+    before = request.text[max(0, verb.start - 2) : verb.start]
+    return before == "批量" or (before[-1:] == "的" and "remove" in verb.tags)
+
+
+def _verb_behind(request: Request, noun: Token) -> Token | None:
+    """导出按钮去掉: a verb that closes the clause behind the noun."""
+    if request.is_english:
+        return None
+    for verb in request.tokens:
+        if verb.clause == noun.clause and verb.start >= noun.end and verb.tags & {"add", "remove"}:
+            between = essence(request, noun.end, verb.start)
+            rest = essence(request, verb.end, request.clause_of(verb)[1])
+            return verb if not between and not rest and verb.start - noun.end <= 4 else None
+    return None
+
+
+# --- create, read, update, delete of a field
+
+
+def crud_signals(request: Request, inferred: Inferred) -> tuple[str, ...]:
+    """The signals of a field edit that is complete: shape, field, and a component or a default value; () if not."""
+    if not request.has("crud-noun") or inferred.field is None or not (inferred.component or inferred.default):
+        return ()
+    signals = ["L1:crud-shape"]
+    if inferred.component:
+        signals.append(f"L1:component:{inferred.component}")
+    if inferred.default:
+        signals.append("L1:default-value")
+    return tuple(signals)
