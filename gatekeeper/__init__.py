@@ -80,8 +80,8 @@ _NAMES = {
     "block": "Block GateDecision",
     "constraints": "Constraints",
     "errors": "ArgumentTypeError ArgumentValueError BatchError BudgetError ChatFileError ConversationError "
-              "GatekeeperError LibraryError SessionNotFoundError SettingsError StoreBusyError StoreCorruptError StoreError "
-              "StoreSettingsError StoreVersionError TurnError",
+              "GatekeeperError LibraryError SessionNotFoundError SettingsError StoreBusyError StoreCorruptError "
+              "StoreError StoreSettingsError StoreVersionError TurnError",
     "gatekeeper": "ContextGatekeeper",
     "messages": "fit_messages",
     "settings": "Settings",

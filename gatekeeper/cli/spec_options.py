@@ -66,7 +66,7 @@ def spec_command(function: Callable[..., int | None]) -> Callable[..., None]:
                 try:
                     code = function(run, **arguments)
                 finally:
-                    run.output.close()
+                    run.output.flush()
             except GatekeeperError as error:
                 raise Refused(run.output, str(error)) from error
             except ModuleNotFoundError as error:

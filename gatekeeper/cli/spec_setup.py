@@ -7,9 +7,9 @@ import sys
 
 import click
 
-from gatekeeper.cli.output import printable
 from gatekeeper.cli.spec_options import SpecRun, spec_command
 from gatekeeper.errors import GatekeeperError
+from gatekeeper.printable import printable
 from gatekeeper.spec.clients import CLIENTS, Change, Commands, plan
 
 LANGUAGE = click.option("--language", type=click.Choice(["en", "zh"]), default="en", show_default=True,
@@ -87,7 +87,7 @@ def _agreed(run: SpecRun) -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
         run.output.message("warn", "not written: look at the diff, then pass --yes")
         return False
-    run.output.close()
+    run.output.flush()
     run.output.buffer.seek(0)
     run.output.buffer.truncate()
     return click.confirm("Write these files?", err=True)
