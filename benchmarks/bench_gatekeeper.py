@@ -72,8 +72,8 @@ def test_build_prompt(benchmark):
 
 
 def test_import(benchmark):
-    """A fresh process that imports gatekeeper; compare with test_bare_python."""
-    benchmark.pedantic(lambda: subprocess.run([sys.executable, "-c", "import gatekeeper"], check=True), rounds=20)
+    """A fresh process that imports ContextGatekeeper; compare with test_bare_python."""
+    benchmark.pedantic(lambda: subprocess.run([sys.executable, "-c", "from gatekeeper import ContextGatekeeper"], check=True), rounds=20)
 
 
 def test_bare_python(benchmark):
