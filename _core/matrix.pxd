@@ -50,9 +50,9 @@ cdef inline int32_t first_new_term(int32_t n_terms, const int32_t *tokens, Py_ss
 
 cdef inline bint mass_above(
     Matrix *matrix, const TermTable *table, const int32_t *tokens, Py_ssize_t n, double *masses,
-    int32_t n_ages, double floor
+    int32_t n_ages, double floor, double ngram_weight, double unseen_weight
 ) noexcept nogil:
-    """Sum the idf of the distinct terms into masses[age], in order of first occurrence; whether there was one.
+    """Sum the weights of the distinct terms into masses[age], in order of first occurrence; whether there was one.
 
     CJK n-grams with an idf below the floor are left out.
     """
@@ -76,8 +76,12 @@ cdef inline bint mass_above(
             if cached[term.df] == 0.0:
                 cached[term.df] = inverse_document_frequency(term.df, matrix.rows.n_live)
             idf = cached[term.df]
-        if idf < floor and is_cjk_key(entry_of(table, tokens[i]).key):
-            continue
+        if is_cjk_key(entry_of(table, tokens[i]).key):
+            if idf < floor:
+                continue
+            idf *= ngram_weight
+        if term.df == 0:
+            idf *= unseen_weight
         age = matrix.rows.n - last_turn(term) if term.df > 0 else 0
         masses[age if age <= n_ages else 0] += idf
         found = True
@@ -86,12 +90,12 @@ cdef inline bint mass_above(
 
 cdef inline void mass_by_age(
     Matrix *matrix, const TermTable *table, const int32_t *tokens, Py_ssize_t n, double *masses,
-    int32_t n_ages, double ngram_floor
+    int32_t n_ages, double ngram_floor, double ngram_weight, double unseen_weight
 ) noexcept nogil:
-    """Sum the idf of the terms above the floor by age; of all of them where the floor would leave nothing."""
+    """Sum the weights of the terms above the floor by age; of all of them where the floor would leave nothing."""
     cdef double floor = min(ngram_floor, inverse_document_frequency(1, matrix.rows.n_live))
-    if not mass_above(matrix, table, tokens, n, masses, n_ages, floor):
-        mass_above(matrix, table, tokens, n, masses, n_ages, 0.0)
+    if not mass_above(matrix, table, tokens, n, masses, n_ages, floor, ngram_weight, unseen_weight):
+        mass_above(matrix, table, tokens, n, masses, n_ages, 0.0, ngram_weight, unseen_weight)
 
 
 cdef inline int link(
@@ -134,7 +138,7 @@ cdef inline int unlink(Matrix *matrix, uint32_t turn, Row *row) noexcept nogil:
 cdef inline int append_row(
     Matrix *matrix, const Findings *found, const int32_t *tokens, const int32_t *n_tokens,
     const int32_t *char_ends, const int32_t *token_ends, const int32_t *n_sentences, double *masses, int32_t n_ages,
-    double ngram_floor
+    double ngram_floor, double ngram_weight, double unseen_weight
 ) noexcept nogil:
     cdef Rows *rows = &matrix.rows
     cdef Py_ssize_t turn = rows.n
@@ -145,7 +149,7 @@ cdef inline int append_row(
     row = new_row(tokens, n_tokens, char_ends, token_ends, n_sentences)
     if row == NULL:
         return -1
-    mass_by_age(matrix, found.table, tokens, n_tokens[0], masses, n_ages, ngram_floor)
+    mass_by_age(matrix, found.table, tokens, n_tokens[0], masses, n_ages, ngram_floor, ngram_weight, unseen_weight)
     if link(matrix, <uint32_t> turn, tokens, n_tokens[0], n_tokens[1]) < 0:
         unlink(matrix, <uint32_t> turn, row)
         free(row)
@@ -163,7 +167,8 @@ cdef inline int append_row(
 
 
 cdef inline int append_rows(
-    Matrix *matrix, const Findings *found, Py_ssize_t n_new, double *masses, int32_t n_ages, double ngram_floor
+    Matrix *matrix, const Findings *found, Py_ssize_t n_new, double *masses, int32_t n_ages, double ngram_floor,
+    double ngram_weight, double unseen_weight
 ) noexcept nogil:
     """Append n_new turns, two texts each; masses[n_new][n_ages + 1] gets their idf masses by age. -1 without memory."""
     cdef Py_ssize_t i, token = 0, sentence = 0
@@ -171,7 +176,7 @@ cdef inline int append_rows(
         if append_row(
                 matrix, found, found.tokens + token, found.n_tokens + 2 * i, found.char_ends + sentence,
                 found.token_ends + sentence, found.n_sentences + 2 * i, masses + i * (n_ages + 1), n_ages,
-                ngram_floor) < 0:
+                ngram_floor, ngram_weight, unseen_weight) < 0:
             return -1
         token += found.n_tokens[2 * i] + found.n_tokens[2 * i + 1]
         sentence += found.n_sentences[2 * i] + found.n_sentences[2 * i + 1]

@@ -99,12 +99,13 @@ cdef class TermMatrix:
 
     # --- growing and shrinking
 
-    def append(self, *, int32_t n_ages, double ngram_floor):
+    def append(self, *, int32_t n_ages, double ngram_floor, double ngram_weight=1.0, double unseen_weight=1.0):
         """Append what the vocabulary's last `add` found, two texts (user, assistant) a turn.
 
         Returns float64[n_new_turns * (n_ages + 1)]: for each turn, before it joined, the idf mass of its user
         side's distinct terms by age. Entry a of 1..n_ages: terms last seen a turns ago; entry 0: all
-        others. CJK n-grams with idf < min(ngram_floor, idf of a term of one block) are left out. O(tokens).
+        others. CJK n-grams with idf < min(ngram_floor, idf of a term of one block) are left out, the others count
+        ngram_weight of their idf, and a term that no turn holds unseen_weight of it. O(tokens).
         """
         cdef Vocabulary found = self.vocabulary
         cdef Py_ssize_t n_new = found.token_counts.size // 2
@@ -124,9 +125,11 @@ cdef class TermMatrix:
         findings.table = &found.table
         if found.stream.size >= NOGIL_TOKENS:
             with nogil:
-                status = append_rows(&self.matrix, &findings, n_new, masses.data.as_doubles, n_ages, ngram_floor)
+                status = append_rows(&self.matrix, &findings, n_new, masses.data.as_doubles, n_ages, ngram_floor,
+                                     ngram_weight, unseen_weight)
         else:
-            status = append_rows(&self.matrix, &findings, n_new, masses.data.as_doubles, n_ages, ngram_floor)
+            status = append_rows(&self.matrix, &findings, n_new, masses.data.as_doubles, n_ages, ngram_floor,
+                                     ngram_weight, unseen_weight)
         if status < 0:
             raise MemoryError
         found.clear()

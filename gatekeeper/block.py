@@ -23,6 +23,7 @@ FORGOTTEN = "forgotten"
 NO_ANCHOR = "no anchor"
 NO_CONTENT_WORD = "no content word"
 BELOW_TOP = "below the best"
+TOO_LITTLE = "holds too little"
 EMPTY = "empty after pruning"
 NOTHING_NEW = "covers nothing new"
 COVERED = "coverage reached"
@@ -48,11 +49,11 @@ class Anchor:
     """A lexical unit of a query, with what the conversation knows of it.
 
     term_id: its id in the conversation, -1 for one that no turn holds, -2 - j for the j-th anchor that is
-    found by searching the text. postings: those of a searched anchor, (turn, tf_user, tf_assistant) by turn.
+    found by searching the text. weight: its idf, less for n-grams and for what no turn holds. postings: those of a searched anchor, (turn, tf_user, tf_assistant) by turn.
     """
 
     __slots__ = ("_local_id", "_vocabulary", "df", "idf", "inherited", "is_ngram", "is_searched", "last_turn",
-                 "postings", "term_id")
+                 "postings", "term_id", "weight")
 
     def __init__(self, vocabulary: Texts, local_id: int, term_id: int, df: int, idf: float, last_turn: int,
                  is_ngram: bool, inherited: bool = False) -> None:
@@ -61,6 +62,7 @@ class Anchor:
         self.term_id = term_id
         self.df = df
         self.idf = idf
+        self.weight = idf
         self.last_turn = last_turn
         self.is_ngram = is_ngram
         self.inherited = inherited

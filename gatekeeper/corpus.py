@@ -9,7 +9,7 @@ from gatekeeper._core.vocabulary import Vocabulary
 from gatekeeper.anchor import FROM_PHRASE, IS_NGRAM, LEXICON, Query, collapse
 from gatekeeper.block import SWITCH, Anchor, Block, GateDecision
 from gatekeeper.settings import Settings
-from gatekeeper.topic_gate import gate_action, is_deictic, ratios, topic_masses
+from gatekeeper.topic_gate import gate_action, implied_mass, is_deictic, ratios, says_nothing, topic_masses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ class Corpus:
         first = len(self.texts)
         n_ages = self.settings.topic_window
         self.vocabulary.add(tuple(text for turn in turns for text in turn))
-        masses = self.matrix.append(n_ages=n_ages, ngram_floor=self.settings.ngram_idf_floor)
+        masses = self.matrix.append(
+            n_ages=n_ages, ngram_floor=self.settings.ngram_idf_floor, ngram_weight=self.settings.ngram_weight,
+            unseen_weight=self.settings.unseen_weight)
         for i, turn in enumerate(turns):
             self.topic_starts.append(self._topic_start(turn[0], masses[i * (n_ages + 1) : (i + 1) * (n_ages + 1)]))
             self.texts.append(turn)
@@ -46,7 +48,8 @@ class Corpus:
         if turn_id == 0:
             return 0
         held, lacking = topic_masses(masses, self.topic_window())
-        action = gate_action(*ratios(held, lacking), is_deictic(user_text), self.settings)
+        implied = implied_mass(user_text, self.texts[-1], self.settings)
+        action = gate_action(*ratios(held, lacking, implied), is_deictic(user_text), self.settings)
         return turn_id if action == SWITCH else self.topic_starts[-1]
 
     def topic_window(self) -> int:
@@ -87,7 +90,7 @@ class Corpus:
         anchors = self._above_floor(found)
         if query.fallback:
             anchors.append(self._fallback_anchor(query.fallback))
-        return anchors
+        return self._weighted(anchors)
 
     def inherited(self) -> list[Anchor]:
         """The user-side anchors of the topic's last turn that has any, for a query that points back.
@@ -103,7 +106,7 @@ class Corpus:
         term_ids = array("i", ids)
         origins = [IS_NGRAM if self.vocabulary.is_ngram(i) else 0 for i in term_ids]
         anchors = self._anchors(self.vocabulary, term_ids, origins, local_ids=term_ids, inherited=True)
-        return self._above_floor(anchors)
+        return self._weighted(self._above_floor(anchors))
 
     def gate(self, query: Query, anchors: Sequence[Anchor]) -> GateDecision:
         """Gate a query against the active topic. Only anchors count, not a fallback."""
@@ -113,10 +116,11 @@ class Corpus:
         new_anchors = []
         for anchor in [] if query.fallback else anchors:
             age = len(self.texts) - anchor.last_turn if anchor.last_turn >= 0 else 0
-            masses[age if age <= n_ages else 0] += anchor.idf
+            masses[age if age <= n_ages else 0] += anchor.weight
             if anchor.last_turn < window_start or anchor.last_turn < 0:
                 new_anchors.append(anchor.text)
-        overlap, new_ratio = ratios(*topic_masses(masses, self.topic_window()))
+        implied = implied_mass(query.text, self.texts[-1] if self.texts else None, self.settings)
+        overlap, new_ratio = ratios(*topic_masses(masses, self.topic_window()), implied)
         deictic = is_deictic(query.text)
         action = gate_action(overlap, new_ratio, deictic, self.settings)
         return GateDecision(action, overlap, new_ratio, deictic, tuple(new_anchors))
@@ -137,6 +141,14 @@ class Corpus:
         """
         floor = min(self.settings.ngram_idf_floor, self.matrix.idf(1))
         return [anchor for anchor in anchors if not anchor.is_ngram or anchor.idf >= floor] or anchors
+
+    def _weighted(self, anchors: list[Anchor]) -> list[Anchor]:
+        """Set the weights: idf, less for an n-gram, less for what no turn holds."""
+        for anchor in anchors:
+            anchor.weight = anchor.idf * self.settings.ngram_weight if anchor.is_ngram else anchor.idf
+            if not anchor.df:
+                anchor.weight *= self.settings.unseen_weight
+        return anchors
 
     def _search(self, anchor: Anchor, phrase: str) -> None:
         """Give an anchor the postings of the blocks whose folded text holds `phrase`, quoted or not."""
@@ -170,8 +182,10 @@ class Corpus:
         return postings
 
     def _fallback_anchor(self, fallback: str) -> Anchor:
+        """The anchor of a query without any; searched unless it is made of listed words, which any text may hold."""
         anchor = Anchor(SpelledTerm(fallback), 0, -1, 0, 0.0, -1, is_ngram=False)
-        self._search(anchor, " ".join(fallback.split()))
+        if not says_nothing(fallback):
+            self._search(anchor, " ".join(fallback.split()))
         return anchor
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from _thread import RLock
 
 from gatekeeper.anchor import Query
-from gatekeeper.block import CONTINUE, TAKEN_BACK, Anchor, Block, Candidate, Selection, text_of_spelled_id
+from gatekeeper.block import (
+    CONTINUE,
+    TAKEN_BACK,
+    Anchor,
+    Block,
+    Candidate,
+    GateDecision,
+    Selection,
+    text_of_spelled_id,
+)
 from gatekeeper.constraints import Constraints
 from gatekeeper.corpus import ASSISTANT, USER, Corpus
 from gatekeeper.errors import (
@@ -162,7 +171,7 @@ class ContextGatekeeper:
         query = Query(text)
         anchors = corpus.weigh(query)
         gate = corpus.gate(query, anchors)
-        if gate.action == CONTINUE and (gate.deictic or not any(anchor.df for anchor in anchors)):
+        if _points_back(query, gate, anchors, self.settings):
             own = {anchor.text for anchor in anchors}
             anchors += [anchor for anchor in corpus.inherited() if anchor.text not in own]
         arrays = QueryArrays(anchors)
@@ -180,11 +189,11 @@ class ContextGatekeeper:
                   selection.base_cost, self.token_budget)
         for candidate in selection.candidates:
             candidate.cost = 0 if is_empty(candidate) else self._cost(candidate)
-        idf = [anchor.idf for anchor in selection.anchors]
+        idf = [anchor.weight for anchor in selection.anchors]
         if self.settings.whole_blocks:
             cover = fill_budget(self._corpus, selection.candidates, idf, budget, self._cost)
         else:
-            cover = cover_minimum(selection.candidates, idf, budget, self.settings.coverage_stop)
+            cover = cover_minimum(selection.candidates, idf, budget, self.settings)
         selection.steps, selection.reasons = cover.steps, cover.reasons
         selection.coverable_mass = cover.coverable_mass
         while True:
@@ -267,6 +276,18 @@ def covered_ids(anchors: list[Anchor], mask: int) -> list[int]:
     return [anchors[bit].covered_id for bit in bits_of(mask)]
 
 
+def _points_back(query: Query, gate: GateDecision, anchors: list[Anchor], settings: Settings) -> bool:
+    """Whether a query means what the topic's last turn names: a deictic, or nothing in it that could be looked up.
+
+    Where it names something that no turn holds, it must speak for the topic otherwise: it may be a new one.
+    """
+    if gate.action != CONTINUE or gate.deictic:
+        return gate.deictic
+    if any(anchor.df for anchor in anchors):
+        return False
+    return FBRULE(query) if query.fallback else gate.overlap > settings.overlap_continue
+
+
 def _checked_turn(position: int, turn: object) -> tuple[str, str]:
     if not isinstance(turn, (tuple, list)) or len(turn) != 2:
         raise ArgumentTypeError(f"turns[{position}] must be a pair (user, assistant), got {turn!r:.80}")
@@ -280,3 +301,6 @@ def _warn(message: str, *values: object) -> None:
     import logging
 
     logging.getLogger("gatekeeper").warning(message, *values)
+import re as _re
+INTER=_re.compile(r'什么|为何|为啥|怎|如何|咋|哪|谁|吗|呢|几|how|why|what|when|where|which|who|[?？]|^\W*$')
+def FBRULE(query): return bool(INTER.search(query.fallback))

@@ -6,6 +6,7 @@ from gatekeeper._core.bm25 import cost_power
 from gatekeeper.block import COVERED, EMPTY, NO_ROOM, NOTHING_NEW, Candidate, Step
 from gatekeeper.corpus import ASSISTANT, USER, Corpus
 from gatekeeper.pruning import idf_mass, keep
+from gatekeeper.settings import Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ class Cover:
             mass = self._masses[new] = idf_mass(new, self.idf)
         return mass / cost_power(candidate.cost)
 
+    def begin_again(self) -> None:
+        """Cover everything once more, by other blocks."""
+        self.covered = 0
+        self.covered_mass = 0.0
+
     def take(self, candidate: Candidate, gain: float) -> None:
         new = candidate.covers & ~self.covered
         self.covered |= new
@@ -54,7 +60,7 @@ def is_empty(candidate: Candidate) -> bool:
 
 
 def cover_minimum(
-    candidates: Sequence[Candidate], idf: Sequence[float], budget: int, coverage_stop: float
+    candidates: Sequence[Candidate], idf: Sequence[float], budget: int, settings: Settings
 ) -> Cover:
     """Greedy cover: the greatest gain that fits, until `coverage_stop` of the coverable idf mass is covered.
 
@@ -62,7 +68,13 @@ def cover_minimum(
     """
     cover = Cover(candidates, idf, budget)
     left = [candidate for candidate in candidates if not is_empty(candidate)]
-    while left and cover.covered_mass < coverage_stop * cover.coverable_mass:
+    coverage_stop, n_covers = settings.coverage_stop, settings.n_covers
+    while left:
+        if cover.covered_mass >= coverage_stop * cover.coverable_mass:
+            n_covers -= 1
+            if not n_covers:
+                break
+            cover.begin_again()
         gains = [(cover.gain(c), c.score, c.turn_id, c) for c in left if c.cost <= cover.budget_left]
         best = max(gains, key=lambda entry: entry[:3], default=None)
         if best is None or best[0] <= 0.0:

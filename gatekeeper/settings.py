@@ -28,12 +28,19 @@ class Settings:
     ngram_idf_floor: D, CJK n-grams of the query below this idf are no anchors.
     overlap_continue, overlap_switch, new_ratio_switch: D, the thresholds of the topic gate.
     topic_window: T, turns of the active topic whose anchors count as the topic's.
+    ngram_weight: T, what a CJK n-gram weighs beside a word of the same idf: a run of characters gives many of them.
+    unseen_weight: T, what an anchor that no turn holds weighs: it says that something is new, not what.
+    implied_mass, pronoun_mass, answer_mass: T, idf mass that speaks for the topic unsaid: in any message, for each
+        of up to two pronouns, and in one that answers a question.
+    min_lexical_score: T, blocks whose two sides score less hold too little of the query to be of its topic.
+    topic_score_ratio: T, the share of it that a block of the active topic must reach when the topic goes on.
     weight_user, weight_assistant, weight_exact, weight_recency: D, the weights of the score.
     k1, b: T, BM25's saturation and length normalisation; the customary values. k1 = 0 is plain idf overlap.
     recency_window: T, turns after which recency is 0.
     max_candidates: D, how many of the best blocks go on from recall.
     max_sentences: D, sentences kept of each side.
     coverage_stop: D, the share of the coverable idf mass that ends the cover.
+    n_covers: T, how many times the query is covered, each time by other blocks.
     whole_blocks: False: the least text that covers the query. True: blocks by score, whole where they fit.
 
     Raises ArgumentTypeError or SettingsError that names the setting, the value and what is accepted.
@@ -45,7 +52,14 @@ class Settings:
         "overlap_continue": (0.45, float, 0.0, 1.0),
         "overlap_switch": (0.20, float, 0.0, 1.0),
         "new_ratio_switch": (0.70, float, 0.0, 1.0),
-        "topic_window": (8, int, 1, 1000),
+        "topic_window": (2, int, 1, 1000),
+        "ngram_weight": (0.3, float, 0.0, 1.0),
+        "unseen_weight": (0.6, float, 0.0, 1.0),
+        "implied_mass": (0.5, float, 0.0, 1e9),
+        "pronoun_mass": (1.0, float, 0.0, 1e9),
+        "answer_mass": (2.0, float, 0.0, 1e9),
+        "min_lexical_score": (0.7, float, 0.0, 1e9),
+        "topic_score_ratio": (0.5, float, 0.0, 1.0),
         "weight_user": (1.5, float, 0.0, 1e9),
         "weight_assistant": (0.7, float, 0.0, 1e9),
         "weight_exact": (1.0, float, 0.0, 1e9),
@@ -56,6 +70,7 @@ class Settings:
         "max_candidates": (20, int, 1, 10**9),
         "max_sentences": (3, int, 1, 10**9),
         "coverage_stop": (0.85, float, 0.0, 1.0),
+        "n_covers": (1, int, 1, 1000),
         "whole_blocks": (False, bool, 0, 1),
     }
     __slots__ = tuple(_FIELDS)
@@ -66,6 +81,13 @@ class Settings:
     overlap_switch: float
     new_ratio_switch: float
     topic_window: int
+    ngram_weight: float
+    unseen_weight: float
+    implied_mass: float
+    pronoun_mass: float
+    answer_mass: float
+    min_lexical_score: float
+    topic_score_ratio: float
     weight_user: float
     weight_assistant: float
     weight_exact: float
@@ -76,6 +98,7 @@ class Settings:
     max_candidates: int
     max_sentences: int
     coverage_stop: float
+    n_covers: int
     whole_blocks: bool
 
     def __init__(self, **values: float) -> None:
@@ -97,7 +120,7 @@ class Settings:
     @classmethod
     def thorough(cls) -> Settings:
         """The most evidence for the budget: whole blocks by score, pruned only where the whole does not fit."""
-        return cls(whole_blocks=True, max_candidates=100)
+        return cls(whole_blocks=True, max_candidates=100, min_lexical_score=0.0)
 
     def replace(self, **changes: float) -> Settings:
         """A copy with some values changed."""

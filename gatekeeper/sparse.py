@@ -5,9 +5,10 @@ from __future__ import annotations
 from array import array
 
 from gatekeeper.anchor import Query, fold
-from gatekeeper.block import SWITCH, Anchor, Candidate
+from gatekeeper.block import CONTINUE, SWITCH, Anchor, Candidate
 from gatekeeper.corpus import Corpus
 from gatekeeper.errors import ArgumentValueError
+from gatekeeper.settings import Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class QueryArrays:
         for anchor in anchors:
             n_searched += anchor.is_searched
             self.term_ids.append(-1 - n_searched if anchor.is_searched else anchor.term_id)
-        self.idf = array("d", [anchor.idf for anchor in anchors])
+        self.idf = array("d", [anchor.weight for anchor in anchors])
         self.idf_mass = 0.0
         for idf in self.idf:
             self.idf_mass += idf
@@ -47,11 +48,24 @@ def recall(corpus: Corpus, query: Query, arrays: QueryArrays, action: str) -> li
     while True:
         candidates = score_blocks(corpus, arrays, max_candidates, allowed)
         if words is None or allowed is None:
-            return candidates
+            return _above_least(corpus, candidates, action)
         false_hits = {c.turn_id for c in candidates if not words.are_in(c.turn_id)}
         if not false_hits:
-            return candidates
+            return _above_least(corpus, candidates, action)
         allowed = array("i", [turn for turn in allowed if turn not in false_hits])
+
+
+def _above_least(corpus: Corpus, candidates: list[Candidate], action: str) -> list[Candidate]:
+    """Without the blocks whose lexical score is too low; within a topic that goes on less is asked.
+
+    A conversation that recall would let through as a whole asks for less: its idf says little yet.
+    """
+    settings = corpus.settings
+    least = settings.min_lexical_score * min(1.0, corpus.matrix.n_blocks / settings.max_candidates)
+    topic_start = corpus.topic_starts[-1] if action == CONTINUE and corpus.topic_starts else len(corpus.texts)
+    return [c for c in candidates
+            if settings.weight_user * c.lex_user + settings.weight_assistant * c.lex_assistant
+            >= (least * settings.topic_score_ratio if c.turn_id >= topic_start else least)]
 
 
 def score_blocks(

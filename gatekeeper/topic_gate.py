@@ -26,6 +26,12 @@ DEICTIC_PATTERNS = (
 
 LONGEST_DEICTIC = 32  # characters; no pattern looks further
 
+# Third-person pronouns and demonstratives anywhere in the head of a message.
+PRONOUNS = r"(?<![a-z0-9_])(?:its?|th(?:is|at|ese|ose|ey|em|eir)|he|she|him|her|his)(?![a-z0-9_])|[这那它他她]"
+PRONOUN_CHARACTERS = 400  # a long message says what it is about
+MAX_PRONOUNS = 2
+TAIL = 12  # characters at the end of a turn where its question mark stands
+
 
 class _Deictic:
     """The patterns as one expression, compiled when it is first asked: importing `re` costs milliseconds."""
@@ -48,6 +54,23 @@ class _Deictic:
 is_deictic = _Deictic()
 
 
+class _Pronouns:
+    """Counts pronouns, up to two; the expression is compiled when it is first needed."""
+
+    def __init__(self) -> None:
+        self.expression: re.Pattern[str] | None = None
+
+    def __call__(self, text: str) -> int:
+        if self.expression is None:
+            import re
+
+            self.expression = re.compile(PRONOUNS)
+        return min(MAX_PRONOUNS, len(self.expression.findall(fold(text[:PRONOUN_CHARACTERS]))))
+
+
+n_pronouns = _Pronouns()
+
+
 def topic_masses(masses: Sequence[float], window: int) -> tuple[float, float]:
     """(idf mass that the topic holds, mass that it lacks), from the mass by age of the last turn that held a term.
 
@@ -62,10 +85,34 @@ def topic_masses(masses: Sequence[float], window: int) -> tuple[float, float]:
     return held, lacking
 
 
-def ratios(held: float, lacking: float) -> tuple[float, float]:
-    """(overlap, new_ratio) of the two masses; both 0 for a query without anchors."""
+def ratios(held: float, lacking: float, implied: float = 0.0) -> tuple[float, float]:
+    """(overlap, new_ratio) of the two masses, what is implied counted as held; both 0 for a query without anchors."""
+    if held + lacking <= 0.0:
+        return 0.0, 0.0
+    held += implied
     total = held + lacking
-    return (held / total, lacking / total) if total > 0.0 else (0.0, 0.0)
+    return held / total, lacking / total
+
+
+def implied_mass(text: str, last_turn: tuple[str, str] | None, settings: Settings) -> float:
+    """The idf mass with which a message speaks for the topic of the turn before it without naming anything of it.
+
+    A pronoun stands for something named before, and so does an answer: a message without a question behind a turn
+    that ends with one.
+    """
+    mass = settings.implied_mass + settings.pronoun_mass * n_pronouns(text)
+    if last_turn is not None and not asks(text) and asks((last_turn[1] or last_turn[0])[-TAIL:]):
+        mass += settings.answer_mass
+    return mass
+
+
+def says_nothing(fallback: str) -> bool:
+    """Whether a query without anchors is made of listed words, not of signs or single letters."""
+    return any(a.isalnum() and (b.isalnum() or not a.isascii()) for a, b in zip(fallback, fallback[1:] + " "))
+
+
+def asks(text: str) -> bool:
+    return "?" in text or "？" in text
 
 
 def gate_action(overlap: float, new_ratio: float, deictic: bool, settings: Settings) -> str:
