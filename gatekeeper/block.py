@@ -52,7 +52,7 @@ class Anchor:
     found by searching the text. weight: its idf, less for n-grams and for what no turn holds. postings: those of a searched anchor, (turn, tf_user, tf_assistant) by turn.
     """
 
-    __slots__ = ("_local_id", "_vocabulary", "df", "idf", "inherited", "is_ngram", "is_searched", "last_turn",
+    __slots__ = ("_local_id", "_vocabulary", "df", "idf", "inherited", "is_ngram", "is_searched", "is_variant", "last_turn",
                  "postings", "term_id", "weight")
 
     def __init__(self, vocabulary: Texts, local_id: int, term_id: int, df: int, idf: float, last_turn: int,
@@ -67,6 +67,7 @@ class Anchor:
         self.is_ngram = is_ngram
         self.inherited = inherited
         self.is_searched = False
+        self.is_variant = False
         self.postings: Sequence[tuple[int, int, int]] = ()
 
     @property
@@ -133,17 +134,18 @@ class Candidate:
     it stands in the prompt.
     """
 
-    __slots__ = ("assistant", "cost", "covers", "exact", "holds", "kept", "lex_assistant", "lex_user", "recency",
-                 "score", "turn_id", "user")
+    __slots__ = ("assistant", "cost", "covers", "exact", "holds", "kept", "lex_assistant", "lex_user",
+                 "neighbours", "recency", "score", "turn_id", "user")
 
     def __init__(self, turn_id: int, score: float, lex_user: float, lex_assistant: float, exact: float,
-                 recency: float) -> None:
+                 recency: float, neighbours: float = 0.0) -> None:
         self.turn_id = turn_id
         self.score = score
         self.lex_user = lex_user
         self.lex_assistant = lex_assistant
         self.exact = exact
         self.recency = recency
+        self.neighbours = neighbours
         self.kept: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
         self.covers = 0
         self.holds = 0

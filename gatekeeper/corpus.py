@@ -9,6 +9,7 @@ from gatekeeper._core.vocabulary import Vocabulary
 from gatekeeper.anchor import FROM_PHRASE, IS_NGRAM, LEXICON, Query, collapse
 from gatekeeper.block import SWITCH, Anchor, Block, GateDecision
 from gatekeeper.settings import Settings
+from gatekeeper.stems import Stems, stem
 from gatekeeper.topic_gate import gate_action, implied_mass, is_deictic, ratios, says_nothing, topic_masses
 
 TYPE_CHECKING = False
@@ -26,6 +27,7 @@ class Corpus:
         self.vocabulary = Vocabulary(LEXICON)
         self.matrix = TermMatrix(self.vocabulary)
         self.texts: list[tuple[str, str] | None] = []
+        self.stems = Stems()
         self.topic_starts: list[int] = []  # for each turn, the first turn of its topic
 
     # --- growing and shrinking
@@ -107,6 +109,27 @@ class Corpus:
         origins = [IS_NGRAM if self.vocabulary.is_ngram(i) else 0 for i in term_ids]
         anchors = self._anchors(self.vocabulary, term_ids, origins, local_ids=term_ids, inherited=True)
         return self._weighted(self._above_floor(anchors))
+
+    def variants(self, anchors: Sequence[Anchor]) -> list[Anchor]:
+        """Other words of the conversation with the stem of an anchor, each with the weight of the whole group."""
+        known = {anchor.term_id for anchor in anchors}
+        stems = self.stems.index(self.vocabulary)
+        found: list[Anchor] = []
+        for anchor in anchors:
+            if anchor.is_ngram or anchor.is_searched:
+                continue
+            ids = [i for i in stems.get(stem(anchor.text), ()) if i not in known]
+            known.update(ids)
+            if not ids:
+                continue
+            group = self._anchors(self.vocabulary, array("i", ids), [0] * len(ids), local_ids=ids)
+            idf = self.matrix.idf(min(self.matrix.n_blocks, anchor.df + sum(other.df for other in group)))
+            for other in (anchor, *group):
+                other.weight = idf
+            for other in group:
+                other.is_variant = True
+            found += group
+        return found
 
     def gate(self, query: Query, anchors: Sequence[Anchor]) -> GateDecision:
         """Gate a query against the active topic. Only anchors count, not a fallback."""

@@ -174,6 +174,8 @@ class ContextGatekeeper:
         if _points_back(query, gate, anchors, self.settings):
             own = {anchor.text for anchor in anchors}
             anchors += [anchor for anchor in corpus.inherited() if anchor.text not in own]
+        if self.settings.stems:
+            anchors += corpus.variants(anchors)
         arrays = QueryArrays(anchors)
         candidates = recall(corpus, query, arrays, gate.action)
         prune(corpus, candidates, arrays)
@@ -191,7 +193,7 @@ class ContextGatekeeper:
             candidate.cost = 0 if is_empty(candidate) else self._cost(candidate)
         idf = [anchor.weight for anchor in selection.anchors]
         if self.settings.whole_blocks:
-            cover = fill_budget(self._corpus, selection.candidates, idf, budget, self._cost)
+            cover = fill_budget(self._corpus, selection.candidates, idf, budget, self._cost, self._count)
         else:
             cover = cover_minimum(selection.candidates, idf, budget, self.settings)
         selection.steps, selection.reasons = cover.steps, cover.reasons

@@ -92,27 +92,35 @@ def cover_minimum(
 
 def fill_budget(
     corpus: Corpus, candidates: Sequence[Candidate], idf: Sequence[float], budget: int,
-    cost_of: Callable[[Candidate], int],
+    cost_of: Callable[[Candidate], int], count: Callable[[str], int],
 ) -> Cover:  # fmt: skip
-    """Blocks by score, whole where they fit and pruned where only that fits; the rest restores sentences."""
+    """Blocks by score: short sides whole, of a long user's side the best sentences, a long assistant's side last.
+
+    What budget is left restores sentences of the sides that were cut, in the order of the blocks.
+    """
     cover = Cover(candidates, idf, budget)
+    limit = corpus.settings.whole_side_tokens
     pruned = []
     for candidate in candidates:
+        kept = candidate.kept
+        block = corpus.block(candidate.turn_id)
+        is_short = [not text or count(text) <= limit for text in (block.user, block.assistant)]
+        user = _whole(corpus, candidate, USER) if is_short[USER] else kept[USER]
+        assistant = _whole(corpus, candidate, ASSISTANT) if is_short[ASSISTANT] else []
+        if not user:
+            assistant = assistant or kept[ASSISTANT]
+        keep(corpus, candidate, user, assistant)
         if is_empty(candidate):
             continue
-        kept, covers, cost = candidate.kept, candidate.covers, candidate.cost
-        keep(corpus, candidate, _whole(corpus, candidate, USER), _whole(corpus, candidate, ASSISTANT))
         candidate.cost = cost_of(candidate)
-        candidate.covers = candidate.holds
         if candidate.cost > cover.budget_left:
-            keep(corpus, candidate, *kept)
-            candidate.cost, candidate.covers = cost, covers
-            if cost > cover.budget_left:
-                cover.reasons[candidate.turn_id] = NO_ROOM
-                continue
-            pruned.append(candidate)
+            cover.reasons[candidate.turn_id] = NO_ROOM
+            continue
+        candidate.covers = candidate.holds
+        if not all(is_short):
+            pruned.append((candidate, kept))
         cover.take(candidate, cover.gain(candidate))
-    for candidate in pruned:
+    for candidate, kept in pruned:
         _restore(corpus, candidate, cover, cost_of)
     return cover
 

@@ -70,6 +70,11 @@ class Settings:
         "max_candidates": (20, int, 1, 10**9),
         "max_sentences": (3, int, 1, 10**9),
         "coverage_stop": (0.85, float, 0.0, 1.0),
+        "weight_neighbours": (0.0, float, 0.0, 1e9),
+        "neighbour_window": (2, int, 1, 1000),
+        "content_filter": (True, bool, 0, 1),
+        "stems": (False, bool, 0, 1),
+        "whole_side_tokens": (250, int, 0, 10**9),
         "n_covers": (1, int, 1, 1000),
         "whole_blocks": (False, bool, 0, 1),
     }
@@ -98,6 +103,11 @@ class Settings:
     max_candidates: int
     max_sentences: int
     coverage_stop: float
+    weight_neighbours: float
+    neighbour_window: int
+    content_filter: bool
+    stems: bool
+    whole_side_tokens: int
     n_covers: int
     whole_blocks: bool
 
@@ -120,7 +130,10 @@ class Settings:
     @classmethod
     def thorough(cls) -> Settings:
         """The most evidence for the budget: whole blocks by score, pruned only where the whole does not fit."""
-        return cls(whole_blocks=True, max_candidates=100, min_lexical_score=0.0)
+        return cls(
+            whole_blocks=True, max_candidates=400, min_lexical_score=0.0, content_filter=False, stems=True,
+            weight_user=1.0, weight_assistant=1.0, weight_exact=0.0, weight_neighbours=0.4, weight_recency=0.3,
+            recency_window=12)
 
     def replace(self, **changes: float) -> Settings:
         """A copy with some values changed."""

@@ -34,16 +34,20 @@ class QueryArrays:
             self.term_ids.append(-1 - n_searched if anchor.is_searched else anchor.term_id)
         self.idf = array("d", [anchor.weight for anchor in anchors])
         self.idf_mass = 0.0
-        for idf in self.idf:
-            self.idf_mass += idf
+        for anchor in anchors:
+            if not anchor.is_variant:
+                self.idf_mass += anchor.weight
 
 
 def recall(corpus: Corpus, query: Query, arrays: QueryArrays, action: str) -> list[Candidate]:
     """The best blocks that share an anchor with the query, best first, ties to the newer turn."""
     if arrays.idf_mass == 0.0:
         return []
-    max_candidates = corpus.settings.max_candidates
-    words = ContentWords(corpus, query) if action == SWITCH else None
+    settings = corpus.settings
+    max_candidates = settings.max_candidates
+    if settings.weight_neighbours:
+        return score_with_neighbours(corpus, arrays)
+    words = ContentWords(corpus, query) if action == SWITCH and settings.content_filter else None
     allowed = words.turns() if words else None
     while True:
         candidates = score_blocks(corpus, arrays, max_candidates, allowed)
@@ -91,6 +95,31 @@ def score_blocks(
         )
         for i, turn in enumerate(turns)
     ]
+
+
+def score_with_neighbours(corpus: Corpus, arrays: QueryArrays) -> list[Candidate]:
+    """Score turns by what they and the turns around them hold; recent turns count whether or not they hold any of it.
+
+    neighbours = weight_neighbours * sum of the lexical scores of the turns at distance d <= neighbour_window, over d.
+    """
+    settings = corpus.settings
+    n_turns = corpus.matrix.n_turns
+    found = {c.turn_id: c for c in score_blocks(corpus, arrays, n_turns)}
+    spread: dict[int, float] = {}
+    for turn_id, candidate in found.items():
+        lexical = settings.weight_user * candidate.lex_user + settings.weight_assistant * candidate.lex_assistant
+        for distance in range(1, settings.neighbour_window + 1):
+            for neighbour in (turn_id - distance, turn_id + distance):
+                spread[neighbour] = spread.get(neighbour, 0.0) + lexical / distance
+    recent = range(max(0, n_turns - settings.recency_window + 1), n_turns)
+    for turn_id in {*spread, *recent} - found.keys():
+        if 0 <= turn_id < n_turns and corpus.texts[turn_id] is not None:
+            recency = max(0.0, 1.0 - (n_turns - turn_id) / settings.recency_window)
+            found[turn_id] = Candidate(turn_id, settings.weight_recency * recency, 0.0, 0.0, 0.0, recency)
+    for turn_id, candidate in found.items():
+        candidate.neighbours = spread.get(turn_id, 0.0)
+        candidate.score += settings.weight_neighbours * candidate.neighbours
+    return sorted(found.values(), key=lambda c: (-c.score, -c.turn_id))[: settings.max_candidates]
 
 
 # --- content words
