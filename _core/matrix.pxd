@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport free
+from libc.string cimport memcpy, memset
 
 from _core.csr cimport inverse_document_frequency
 from _core.postings cimport (
@@ -10,7 +11,6 @@ from _core.postings cimport (
     Postings,
     Term,
     drop_posting,
-    last_turn,
     list_of,
     position_of,
     push_posting,
@@ -18,7 +18,7 @@ from _core.postings cimport (
     term_of,
 )
 from _core.rows cimport Row, Rows, new_row, reserve_rows, tokens_of
-from _core.table cimport TermTable, entry_of, is_cjk_key
+from _core.table cimport TermTable, is_cjk_key, name_of
 
 cdef enum:
     IDF_CACHE = 64
@@ -27,7 +27,14 @@ cdef enum:
 cdef struct Matrix:
     Postings postings
     Rows rows
-    uint32_t mark               # of the append in progress
+
+
+cdef struct Weighing:
+    # how the terms of a new turn count for the topic gate
+    int32_t n_ages
+    double ngram_floor          # CJK n-grams below this idf are left out
+    double ngram_weight         # of the idf of the other ones
+    double unseen_weight        # of that of a term that no turn holds
 
 
 cdef struct Findings:
@@ -48,68 +55,50 @@ cdef inline int32_t first_new_term(int32_t n_terms, const int32_t *tokens, Py_ss
     return n_terms
 
 
-cdef inline bint mass_above(
-    Matrix *matrix, const TermTable *table, const int32_t *tokens, Py_ssize_t n, double *masses,
-    int32_t n_ages, double floor, double ngram_weight, double unseen_weight
-) noexcept nogil:
-    """Sum the weights of the distinct terms into masses[age], in order of first occurrence; whether there was one.
-
-    CJK n-grams with an idf below the floor are left out.
-    """
-    cdef double cached[IDF_CACHE]
-    cdef double idf
-    cdef bint found = False
-    cdef Term *term
-    cdef int64_t age
-    cdef Py_ssize_t i
-    for i in range(IDF_CACHE):
-        cached[i] = 0.0
-    matrix.mark += 1
-    for i in range(n):
-        term = term_of(&matrix.postings, tokens[i])
-        if term.mark == matrix.mark:
-            continue
-        term.mark = matrix.mark
-        if term.df >= IDF_CACHE:
-            idf = inverse_document_frequency(term.df, matrix.rows.n_live)
-        else:
-            if cached[term.df] == 0.0:
-                cached[term.df] = inverse_document_frequency(term.df, matrix.rows.n_live)
-            idf = cached[term.df]
-        if is_cjk_key(entry_of(table, tokens[i]).key):
-            if idf < floor:
-                continue
-            idf *= ngram_weight
-        if term.df == 0:
-            idf *= unseen_weight
-        age = matrix.rows.n - last_turn(term) if term.df > 0 else 0
-        masses[age if age <= n_ages else 0] += idf
-        found = True
-    return found
-
-
-cdef inline void mass_by_age(
-    Matrix *matrix, const TermTable *table, const int32_t *tokens, Py_ssize_t n, double *masses,
-    int32_t n_ages, double ngram_floor, double ngram_weight, double unseen_weight
-) noexcept nogil:
-    """Sum the weights of the terms above the floor by age; of all of them where the floor would leave nothing."""
-    cdef double floor = min(ngram_floor, inverse_document_frequency(1, matrix.rows.n_live))
-    if not mass_above(matrix, table, tokens, n, masses, n_ages, floor, ngram_weight, unseen_weight):
-        mass_above(matrix, table, tokens, n, masses, n_ages, 0.0, ngram_weight, unseen_weight)
+cdef inline double cached_idf(double *cached, uint32_t df, int64_t n_blocks) noexcept nogil:
+    if df >= IDF_CACHE:
+        return inverse_document_frequency(df, n_blocks)
+    if cached[df] == 0.0:
+        cached[df] = inverse_document_frequency(df, n_blocks)
+    return cached[df]
 
 
 cdef inline int link(
-    Matrix *matrix, uint32_t turn, const int32_t *tokens, Py_ssize_t n_user, Py_ssize_t n_assistant
+    Matrix *matrix, const TermTable *table, uint32_t turn, const int32_t *tokens, Py_ssize_t n_user,
+    Py_ssize_t n_assistant, const Weighing *weighing, double *masses
 ) noexcept nogil:
-    """Count every token in the postings of its term."""
+    """Count every token in the postings of its term, and weigh the distinct terms of the user's side on the way.
+
+    masses[age] gets the sum, in order of first occurrence, of the weights of those above the floor; of all where the
+    floor would leave nothing. df, idf and age are those before the turn joined.
+    """
+    cdef double cached[IDF_CACHE]
+    cdef double floor = min(weighing.ngram_floor, inverse_document_frequency(1, matrix.rows.n_live))
+    cdef double *below = masses + weighing.n_ages + 1
+    cdef bint is_ngram, found = False
+    cdef double idf, weight
+    cdef uint32_t age
     cdef Term *term
     cdef Posting *posting
     cdef Py_ssize_t i
+    memset(cached, 0, sizeof(cached))
     for i in range(n_user + n_assistant):
         term = term_of(&matrix.postings, tokens[i])
-        if term.df > 0 and last_turn(term) == turn:
+        if term.df > 0 and term.last == turn:
             posting = <Posting *> list_of(term) + term.df - 1
         else:
+            if i < n_user:
+                idf = cached_idf(cached, term.df, matrix.rows.n_live)
+                age = turn - term.last if term.df > 0 else 0
+                age = age if age <= <uint32_t> weighing.n_ages else 0
+                is_ngram = is_cjk_key(name_of(table, tokens[i])[0])
+                weight = idf * weighing.ngram_weight if is_ngram else idf
+                if term.df == 0:
+                    weight *= weighing.unseen_weight
+                below[age] += weight
+                if idf >= floor or not is_ngram:
+                    masses[age] += weight
+                    found = True
             posting = push_posting(&matrix.postings, term, turn)
             if posting == NULL:
                 return -1
@@ -117,6 +106,9 @@ cdef inline int link(
             posting.tf_user += posting.tf_user < MAX_TF
         else:
             posting.tf_assistant += posting.tf_assistant < MAX_TF
+    if not found:
+        memcpy(masses, below, (weighing.n_ages + 1) * sizeof(double))
+    memset(below, 0, (weighing.n_ages + 1) * sizeof(double))
     return 0
 
 
@@ -137,8 +129,8 @@ cdef inline int unlink(Matrix *matrix, uint32_t turn, Row *row) noexcept nogil:
 
 cdef inline int append_row(
     Matrix *matrix, const Findings *found, const int32_t *tokens, const int32_t *n_tokens,
-    const int32_t *char_ends, const int32_t *token_ends, const int32_t *n_sentences, double *masses, int32_t n_ages,
-    double ngram_floor, double ngram_weight, double unseen_weight
+    const int32_t *char_ends, const int32_t *token_ends, const int32_t *n_sentences, const Weighing *weighing,
+    double *masses
 ) noexcept nogil:
     cdef Rows *rows = &matrix.rows
     cdef Py_ssize_t turn = rows.n
@@ -149,8 +141,7 @@ cdef inline int append_row(
     row = new_row(tokens, n_tokens, char_ends, token_ends, n_sentences)
     if row == NULL:
         return -1
-    mass_by_age(matrix, found.table, tokens, n_tokens[0], masses, n_ages, ngram_floor, ngram_weight, unseen_weight)
-    if link(matrix, <uint32_t> turn, tokens, n_tokens[0], n_tokens[1]) < 0:
+    if link(matrix, found.table, <uint32_t> turn, tokens, n_tokens[0], n_tokens[1], weighing, masses) < 0:
         unlink(matrix, <uint32_t> turn, row)
         free(row)
         return -1
@@ -167,16 +158,18 @@ cdef inline int append_row(
 
 
 cdef inline int append_rows(
-    Matrix *matrix, const Findings *found, Py_ssize_t n_new, double *masses, int32_t n_ages, double ngram_floor,
-    double ngram_weight, double unseen_weight
+    Matrix *matrix, const Findings *found, Py_ssize_t n_new, const Weighing *weighing, double *masses
 ) noexcept nogil:
-    """Append n_new turns, two texts each; masses[n_new][n_ages + 1] gets their idf masses by age. -1 without memory."""
+    """Append n_new turns, two texts each. -1 without memory.
+
+    masses[n_new + 1][n_ages + 1], all 0, gets the idf masses by age of each turn; the last row is scratch.
+    """
     cdef Py_ssize_t i, token = 0, sentence = 0
+    cdef Py_ssize_t width = weighing.n_ages + 1
     for i in range(n_new):
         if append_row(
                 matrix, found, found.tokens + token, found.n_tokens + 2 * i, found.char_ends + sentence,
-                found.token_ends + sentence, found.n_sentences + 2 * i, masses + i * (n_ages + 1), n_ages,
-                ngram_floor, ngram_weight, unseen_weight) < 0:
+                found.token_ends + sentence, found.n_sentences + 2 * i, weighing, masses + i * width) < 0:
             return -1
         token += found.n_tokens[2 * i] + found.n_tokens[2 * i + 1]
         sentence += found.n_sentences[2 * i] + found.n_sentences[2 * i + 1]

@@ -10,8 +10,8 @@ from libc.string cimport memcpy, memmove, memset
 
 cdef enum:
     MAX_TF = 65535
-    TERM_BITS = 12
-    TERM_CHUNK = 4096       # 1 << TERM_BITS
+    TERM_BITS = 10
+    TERM_CHUNK = 1024       # 1 << TERM_BITS
     N_CLASSES = 12          # pieces of 2 ** 1 to 2 ** 11 postings come from the pool
     MIN_POOL = 2048
     MAX_POOL = 65536
@@ -31,7 +31,7 @@ cdef union Link:
 cdef struct Term:
     Link link
     uint32_t df
-    uint32_t mark           # scratch of the append in progress
+    uint32_t last           # the last block that holds the term, where df > 0
 
 
 cdef struct PoolChunk:
@@ -70,9 +70,7 @@ cdef inline const Posting *list_of(const Term *term) noexcept nogil:
 
 cdef inline int64_t last_turn(const Term *term) noexcept nogil:
     """The last block that holds the term, or -1."""
-    if term.df == 0:
-        return -1
-    return list_of(term)[term.df - 1].turn
+    return term.last if term.df > 0 else -1
 
 
 cdef inline Posting *take_piece(Postings *postings, int c) noexcept nogil:
@@ -145,6 +143,7 @@ cdef inline Posting *push_posting(Postings *postings, Term *term, uint32_t turn)
     """Append an empty posting of `turn`; NULL when memory runs out."""
     cdef Posting *piece
     cdef int c
+    term.last = turn
     if term.df == 0:
         term.df = 1
         memset(&term.link, 0, sizeof(Link))
@@ -207,22 +206,43 @@ cdef inline int drop_posting(Postings *postings, Term *term, Py_ssize_t position
             give_piece(postings, old, c)
             term.link.many = piece
     term.df = n
+    term.last = list_of(term)[n - 1].turn
     return 0
 
 
-cdef inline void postings_free(Postings *postings) noexcept nogil:
+cdef inline void free_large_pieces(Postings *postings) noexcept nogil:
     cdef Py_ssize_t i
     cdef Term *term
-    cdef PoolChunk *previous
     for i in range(postings.n_terms):
         term = term_of(postings, i)
         if term.df > 1 and size_class(term.df) >= N_CLASSES:
             free(term.link.many)
+
+
+cdef inline void free_pool(PoolChunk *pool) noexcept nogil:
+    cdef PoolChunk *previous
+    while pool != NULL:
+        previous = pool.previous
+        free(pool)
+        pool = previous
+
+
+cdef inline void postings_clear(Postings *postings) noexcept nogil:
+    """Forget every posting; the records and one piece of the pool are kept for others."""
+    free_large_pieces(postings)
+    memset(postings.free_pieces, 0, sizeof(postings.free_pieces))
+    postings.n_terms = 0
+    if postings.pool != NULL:
+        free_pool(postings.pool.previous)
+        postings.pool.previous = NULL
+        postings.pool.used = 0
+
+
+cdef inline void postings_free(Postings *postings) noexcept nogil:
+    cdef Py_ssize_t i
+    free_large_pieces(postings)
     for i in range((postings.capacity + TERM_CHUNK - 1) // TERM_CHUNK):
         free(postings.chunks[i])
     free(postings.chunks)
-    while postings.pool != NULL:
-        previous = postings.pool.previous
-        free(postings.pool)
-        postings.pool = previous
+    free_pool(postings.pool)
     postings_init(postings)

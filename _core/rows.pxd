@@ -104,10 +104,15 @@ cdef inline void drop_row(Rows *rows, Py_ssize_t turn) noexcept nogil:
     rows.rows[turn] = NULL
 
 
-cdef inline void rows_free(Rows *rows) noexcept nogil:
+cdef inline void rows_clear(Rows *rows) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(rows.n):
-        free(rows.rows[i])
+        drop_row(rows, i)
+    rows.n = 0
+
+
+cdef inline void rows_free(Rows *rows) noexcept nogil:
+    rows_clear(rows)
     free(rows.rows)
     free(rows.lengths)
     free(rows.first_new_term)

@@ -5,7 +5,6 @@ What a term is stands in docs/algorithm.md; tests/reference.py says the same in 
 
 from libc.stdint cimport int32_t, uint32_t
 
-from _core.buffers cimport int_push
 from _core.characters cimport (
     CJK,
     LETTER,
@@ -20,7 +19,7 @@ from _core.characters cimport (
 )
 from _core.scan_cjk cimport scan_cjk
 from _core.scan_words cimport is_apostrophe, scan_dot_net, scan_word
-from _core.scanner cimport FROM_PHRASE, MAX_INDEX, MAX_PHRASE, Scanner, Words, emit, key_of_text
+from _core.scanner cimport FROM_PHRASE, MAX_INDEX, MAX_PHRASE, Scanner, Words, emit, enter_sentence, intern_pending, key_of_text
 
 cdef inline uint32_t closing_quote(uint32_t c) noexcept nogil:
     if c == 0x201C:
@@ -103,7 +102,7 @@ cdef inline int scan(Scanner *scanner, const char_t *s, Py_ssize_t n) noexcept n
     cdef Py_ssize_t i = 0
     cdef uint32_t character_class
     scanner.sentence = 0
-    scanner.first_token = scanner.stream.size
+    scanner.n_tokens = scanner.n_pending = scanner.n_pending_bytes = 0
     scanner.sentence_end = scanner.sentence_ends[0] if scanner.n_sentences > 0 else MAX_INDEX
     scanner.double_quote_end = scanner.single_quote_end = scanner.backtick_end = -1
     while i < n:
@@ -118,8 +117,6 @@ cdef inline int scan(Scanner *scanner, const char_t *s, Py_ssize_t n) noexcept n
             elif folded(&words.characters, s[i]) == 0x2E and scan_dot_net(scanner, s, n, i):
                 i += 3
             i += 1
-    while scanner.sentence < scanner.n_sentences:
-        if int_push(scanner.token_ends, <int32_t> (scanner.stream.size - scanner.first_token)) < 0:
-            return -1
-        scanner.sentence += 1
+    intern_pending(scanner)
+    enter_sentence(scanner, MAX_INDEX)
     return -1 if scanner.failed else 0

@@ -14,7 +14,9 @@ from _core.characters cimport (
     in_word,
     put_utf8,
 )
-from _core.scanner cimport FROM_WORD, MAX_WORD, Scanner, Words, emit, is_stop_word, text_key
+from _core.letters cimport EIGHT, GATEKEEPER_EIGHT_AT_A_TIME, letters_at
+from _core.scanner cimport FROM_WORD, MAX_WORD, Scanner, Words, emit, is_stop_word
+from _core.table cimport text_key
 
 cdef inline bint is_apostrophe(uint32_t c) noexcept nogil:
     return c == 0x27 or c == 0x2019
@@ -208,10 +210,43 @@ cdef inline Py_ssize_t ascii_run_end(
     return i
 
 
+cdef inline Py_ssize_t scan_plain_word(
+    Scanner *scanner, const char_t *s, Py_ssize_t n, Py_ssize_t start
+) noexcept nogil:
+    """Emit the word of 2 to 8 ASCII letters at `start`, if it is one and nothing joins it. The index behind it, or -1."""
+    cdef const Words *words = scanner.words
+    cdef uint64_t key
+    cdef bint has_inner_capital
+    cdef Py_ssize_t end
+    cdef uint32_t behind
+    if not GATEKEEPER_EIGHT_AT_A_TIME or start + EIGHT >= n:
+        return -1
+    end = start + letters_at(s + start, &key, &has_inner_capital)
+    if end - start < 2 or has_inner_capital or in_word(class_of(&words.characters, s[end])):
+        return -1
+    behind = folded(&words.characters, s[end])
+    if behind == 0x2E or behind == 0x2D:
+        return -1
+    if not is_stop_word(words, key, NULL, 0):
+        emit(scanner, key, 0, start, FROM_WORD)
+    return end
+
+
 cdef inline Py_ssize_t scan_word(
     Scanner *scanner, const char_t *s, Py_ssize_t n, Py_ssize_t start
 ) noexcept nogil:
     """Emit the word or the identifier that begins at `start`. Return the index behind it."""
+    cdef Py_ssize_t end
+    if char_t is not uint32_t:
+        end = scan_plain_word(scanner, s, n, start)
+        if end > 0:
+            return end
+    return scan_any_word(scanner, s, n, start)
+
+
+cdef inline Py_ssize_t scan_any_word(
+    Scanner *scanner, const char_t *s, Py_ssize_t n, Py_ssize_t start
+) noexcept nogil:
     cdef const Words *words = scanner.words
     cdef bint has_parts = class_of(&words.characters, s[start]) == UNDERSCORE
     cdef bint has_hyphen = False

@@ -3,15 +3,18 @@
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from _core.buffers cimport IntBuffer, int_push
+from _core.buffers cimport IntBuffer, int_push, int_reserve
 from _core.characters cimport CJK, Characters, class_of, folded
-from _core.table cimport TermTable, table_add, table_find, tag_of
+from _core.table cimport TermTable, fetch_slot, is_packed, stored_length, table_add, table_find, tag_of, text_key
 
 cdef enum:
     MAX_WORD = 255          # characters; a longer word is no anchor
     MAX_PHRASE = 64         # characters between the quotes
     MAX_ENTRY = 4           # characters of a lexicon entry
     TEXT_ROOM = 1056        # bytes: 4 * MAX_WORD and some
+    MAX_PENDING = 512       # keys handed over to the table at a time
+    AHEAD = 16              # look-ups whose slots are fetched together
+    PENDING_ROOM = 4096     # bytes of the texts of those that are hashed
     MAX_INDEX = 0x7FFFFFFF
     FIRST_HAN = 0x4E00
     N_HAN = 0x5200
@@ -56,33 +59,16 @@ cdef struct Scanner:
     Py_ssize_t n_sentences
     Py_ssize_t sentence             # the sentence that the scanner stands in
     Py_ssize_t sentence_end         # where it ends
-    Py_ssize_t first_token
     Py_ssize_t double_quote_end     # where the last phrase of each symmetric quote was closed
     Py_ssize_t single_quote_end
     Py_ssize_t backtick_end
     bint failed                     # memory ran out
+    Py_ssize_t n_tokens             # emitted in this text
+    Py_ssize_t n_pending            # of them, those that have no id yet
+    Py_ssize_t n_pending_bytes
+    uint64_t pending[MAX_PENDING]   # their keys
+    uint8_t pending_texts[PENDING_ROOM]     # of the hashed ones: the length in 2 bytes, then UTF-8
     uint8_t text[TEXT_ROOM]
-
-
-cdef inline uint64_t text_key(const uint8_t *text, uint32_t length) noexcept nogil:
-    """The key of a term given as UTF-8: packed where it is at most 8 printable ASCII characters."""
-    cdef uint64_t key = 0
-    cdef uint64_t h = length
-    cdef uint64_t part
-    cdef uint32_t i
-    if length <= 8:
-        for i in range(length):
-            if not 0x20 <= text[i] <= 0x7E:
-                break
-            key |= <uint64_t> text[i] << (8 * i)
-        else:
-            return key
-    for i in range(0, length, 8):
-        part = 0
-        memcpy(&part, text + i, min(length - i, <uint32_t> 8))
-        h = (h ^ part) * <uint64_t> 0x9E3779B97F4A7C15
-        h ^= h >> 29
-    return (h & <uint64_t> 0x7FFFFFFFFFFFFFFF) | 0x80
 
 
 cdef inline uint64_t cjk_key(uint32_t a, uint32_t b, uint32_t c) noexcept nogil:
@@ -116,22 +102,64 @@ cdef inline void enter_sentence(Scanner *scanner, Py_ssize_t start) noexcept nog
     """Close the sentences that end at or before `start`."""
     while (scanner.sentence < scanner.n_sentences
            and start >= scanner.sentence_ends[scanner.sentence]):
-        if int_push(scanner.token_ends, <int32_t> (scanner.stream.size - scanner.first_token)) < 0:
+        if int_push(scanner.token_ends, <int32_t> scanner.n_tokens) < 0:
             scanner.failed = True
         scanner.sentence += 1
     scanner.sentence_end = (
         scanner.sentence_ends[scanner.sentence] if scanner.sentence < scanner.n_sentences else MAX_INDEX)
 
 
+cdef inline void intern_pending(Scanner *scanner) noexcept nogil:
+    """Give the pending keys their ids, in order. Apart from the scan, so that the look-ups overlap."""
+    cdef TermTable *table = scanner.table
+    cdef IntBuffer *stream = scanner.stream
+    cdef const uint8_t *text = &scanner.pending_texts[0]
+    cdef Py_ssize_t n = scanner.n_pending, i, j
+    cdef int32_t *ids
+    cdef int32_t term_id
+    cdef uint64_t key
+    cdef uint32_t length
+    scanner.n_pending = scanner.n_pending_bytes = 0
+    if int_reserve(stream, stream.size + n) < 0:
+        scanner.failed = True
+        return
+    ids = stream.data + stream.size
+    for i in range(n):
+        if i % AHEAD == 0:
+            for j in range(i, min(i + AHEAD, n)):
+                fetch_slot(table, scanner.pending[j])
+        key = scanner.pending[i]
+        if is_packed(key):
+            term_id = table_add(table, key, NULL, 0)
+        else:
+            length = stored_length(text)
+            term_id = table_add(table, key, text + 2, length)
+            text += 2 + length
+        if term_id < 0:
+            scanner.failed = True
+            return
+        ids[i] = term_id
+    stream.size += n
+
+
 cdef inline void emit(
     Scanner *scanner, uint64_t key, uint32_t length, Py_ssize_t start, uint8_t origin
 ) noexcept nogil:
-    cdef int32_t term_id = table_add(scanner.table, key, scanner.text, length)
+    """Hand over one token; the text of a key that is hashed stands in scanner.text."""
+    cdef uint16_t stored = <uint16_t> length
+    cdef uint8_t *text
+    if scanner.n_pending == MAX_PENDING or scanner.n_pending_bytes > PENDING_ROOM - TEXT_ROOM - 2:
+        intern_pending(scanner)
     if start >= scanner.sentence_end:
         enter_sentence(scanner, start)
-    if term_id < 0 or int_push(scanner.stream, term_id) < 0:
-        scanner.failed = True
-        return
+    scanner.pending[scanner.n_pending] = key
+    scanner.n_pending += 1
+    scanner.n_tokens += 1
+    if not is_packed(key):
+        text = scanner.pending_texts + scanner.n_pending_bytes
+        memcpy(text, &stored, 2)
+        memcpy(text + 2, &scanner.text[0], length)
+        scanner.n_pending_bytes += 2 + length
     if scanner.origins != NULL and (
         int_push(scanner.origins, origin) < 0 or int_push(scanner.starts, <int32_t> start) < 0
     ):

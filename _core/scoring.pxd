@@ -6,13 +6,12 @@ from libc.string cimport memset
 
 from _core.csr cimport LengthNorm, saturated
 from _core.postings cimport Posting
-from _core.rows cimport Rows
+from _core.rows cimport Rows, SideLengths
 from _core.topk cimport Scored, offer, sort_best_first
 
 cdef enum:
     BLOCK = 1024            # turns scored at a time
     BATCH = 64              # postings divided at a time
-    GROUP = 32              # turns looked at together for the k best; divides BLOCK
 
 
 cdef struct QueryTerm:
@@ -21,7 +20,7 @@ cdef struct QueryTerm:
     double weight           # idf (k1 + 1)
 
 
-cdef struct Formula:
+cdef struct QueryFormula:
     LengthNorm norm_user
     LengthNorm norm_assistant
     double weight_user
@@ -35,13 +34,21 @@ cdef struct Formula:
     double margin           # far more than rounding can make of any score
     int64_t current_turn
     int32_t n_present
+    bint joint              # both sides are one text, the user's; norm_user is that of the two together
+
+
+cdef struct Sum:
+    # of one turn
+    double user
+    double assistant
+    int32_t n_held          # terms of the query that it holds
 
 
 cdef struct Sums:
-    # of one block of turns
-    double user[BLOCK]
-    double assistant[BLOCK]
-    int32_t held[BLOCK]     # terms of the query that a turn holds
+    # of one block of turns; all 0 between blocks
+    Sum turns[BLOCK]
+    uint32_t touched[BLOCK + 1] # those that hold a term, in no order; one more is written than there are
+    Py_ssize_t n_touched
 
 
 cdef struct Allowed:
@@ -57,7 +64,7 @@ cdef inline double recency_of(int64_t age, double window) noexcept nogil:
 
 
 cdef inline Scored score_of(
-    const Formula *formula, int32_t turn, double sum_user, double sum_assistant, int32_t n_held
+    const QueryFormula *formula, int32_t turn, double sum_user, double sum_assistant, int32_t n_held
 ) noexcept nogil:
     """score = w_u lex(user) + w_a lex(assistant) + w_e exact + w_r recency, added in this order."""
     cdef Scored scored
@@ -73,109 +80,105 @@ cdef inline Scored score_of(
     return scored
 
 
-cdef inline bint is_allowed(Allowed *allowed, int64_t turn) noexcept nogil:
-    """Whether a turn may count; turns must be asked in ascending order."""
-    if not allowed.filtered:
-        return True
-    while allowed.next < allowed.n and allowed.turns[allowed.next] < turn:
-        allowed.next += 1
-    return allowed.next < allowed.n and allowed.turns[allowed.next] == turn
-
-
 cdef inline void add_block(
-    QueryTerm *term, const Rows *rows, const Formula *formula, uint32_t base, Sums *sums
+    QueryTerm *term, const Rows *rows, const QueryFormula *formula, uint32_t base, Sums *sums
 ) noexcept nogil:
-    """Add one term's part to the sums of the turns of a block, BATCH postings at a time: divide, then scatter."""
-    cdef double tf_user[BATCH]
-    cdef double tf_assistant[BATCH]
-    cdef double user[BATCH]
-    cdef double assistant[BATCH]
-    cdef uint32_t slots[BATCH]
-    cdef uint32_t end = base + BLOCK
-    cdef Py_ssize_t n, i
+    """Add one term's part to the sums of the turns of a block."""
+    cdef uint32_t slot, end = base + BLOCK
+    cdef Py_ssize_t n_touched = sums.n_touched
+    cdef Sum *sum_of
+    cdef const SideLengths *length
+    cdef double weight = term.weight
+    cdef LengthNorm norm_user = formula.norm_user
+    cdef LengthNorm norm_assistant = formula.norm_assistant
     cdef const Posting *posting = term.next
-    while posting < term.end and posting.turn < end:
-        n = 0
-        while n < BATCH and posting < term.end and posting.turn < end:
-            slots[n] = posting.turn - base
-            tf_user[n] = posting.tf_user
-            tf_assistant[n] = posting.tf_assistant
-            user[n] = rows.lengths[posting.turn].user
-            assistant[n] = rows.lengths[posting.turn].assistant
-            posting += 1
-            n += 1
-        for i in range(n):
-            user[i] = saturated(term.weight, tf_user[i], user[i], formula.norm_user)
-        for i in range(n):
-            assistant[i] = saturated(term.weight, tf_assistant[i], assistant[i], formula.norm_assistant)
-        for i in range(n):
-            sums.user[slots[i]] += user[i]
-            sums.assistant[slots[i]] += assistant[i]
-            sums.held[slots[i]] += 1
+    cdef const Posting *last = term.end
+    cdef double user, assistant
+    while posting < last and posting.turn < end:
+        slot = posting.turn - base
+        length = &rows.lengths[posting.turn]
+        sum_of = &sums.turns[slot]
+        if formula.joint:
+            user = saturated(weight, posting.tf_user + posting.tf_assistant, length.user + length.assistant, norm_user)
+            assistant = 0.0
+        else:
+            user = saturated(weight, posting.tf_user, length.user, norm_user)
+            assistant = saturated(weight, posting.tf_assistant, length.assistant, norm_assistant)
+        sums.touched[n_touched] = slot
+        n_touched += sum_of.n_held == 0
+        sum_of.user += user
+        sum_of.assistant += assistant
+        sum_of.n_held += 1
+        posting += 1
     term.next = posting
+    sums.n_touched = n_touched
 
 
-cdef inline bint may_hold_better(
-    const Formula *formula, const Sums *sums, Py_ssize_t first, double limit
+cdef inline Py_ssize_t allowed_in_block(
+    const Sums *sums, int64_t base, Py_ssize_t n_turns, Allowed *allowed, uint32_t *slots
 ) noexcept nogil:
-    """Whether a turn of the GROUP from `first` on may score above `limit` without its recency."""
-    cdef const double *user = sums.user + first
-    cdef const double *assistant = sums.assistant + first
-    cdef const int32_t *held = sums.held + first
-    cdef int any_better = 0
-    cdef Py_ssize_t i
-    for i in range(GROUP):
-        any_better |= (
-            formula.rough_user * user[i] + formula.rough_assistant * assistant[i]
-            + (formula.weight_exact if held[i] == formula.n_present else 0.0)) >= limit
-    return any_better
+    """The touched turns of a block of n_turns that may count; blocks must be asked in ascending order."""
+    cdef Py_ssize_t n = 0
+    while allowed.next < allowed.n and allowed.turns[allowed.next] < base + n_turns:
+        if allowed.turns[allowed.next] >= base:
+            slots[n] = <uint32_t> (allowed.turns[allowed.next] - base)
+            n += sums.turns[slots[n]].n_held > 0
+        allowed.next += 1
+    return n
 
 
 cdef inline Py_ssize_t offer_block(
-    const Formula *formula, const Sums *sums, int64_t base, Py_ssize_t n, Allowed *allowed,
+    const QueryFormula *formula, Sums *sums, int64_t base, Py_ssize_t n, Allowed *allowed,
     Scored *heap, Py_ssize_t n_found, Py_ssize_t k
 ) noexcept nogil:
-    """Offer the touched turns of a block to the heap of n_found of at most k; the new n_found."""
-    cdef double recency = recency_of(formula.current_turn - base - n + 1, formula.recency_window)
-    cdef double most_recency = formula.weight_recency * recency + formula.margin
-    cdef Py_ssize_t first, slot
+    """Offer the touched turns of a block of n to the heap of n_found of at most k, and clear them; the new n_found.
+
+    A turn whose score without its recency cannot reach the worst of k is passed over by one rough sum.
+    """
+    cdef double most_recency = formula.weight_recency * recency_of(
+        formula.current_turn - base - n + 1, formula.recency_window) + formula.margin
+    cdef uint32_t only[BLOCK]
+    cdef const uint32_t *slots = sums.touched
+    cdef Py_ssize_t n_slots = sums.n_touched, i
+    cdef const Sum *sum_of
     cdef Scored scored
-    first = -GROUP
-    while first + GROUP < n:
-        first += GROUP
-        if n_found == k and not may_hold_better(formula, sums, first, heap[0].score - most_recency):
+    if allowed.filtered:
+        n_slots = allowed_in_block(sums, base, n, allowed, only)
+        slots = only
+    for i in range(n_slots):
+        sum_of = &sums.turns[slots[i]]
+        if n_found == k and (
+                formula.rough_user * sum_of.user + formula.rough_assistant * sum_of.assistant + most_recency
+                + (formula.weight_exact if sum_of.n_held == formula.n_present else 0.0)) < heap[0].score:
             continue
-        for slot in range(first, min(first + GROUP, n)):
-            if sums.held[slot] == 0 or not is_allowed(allowed, base + slot):
-                continue
-            scored = score_of(
-                formula, <int32_t> (base + slot), sums.user[slot], sums.assistant[slot], sums.held[slot])
-            n_found = offer(heap, n_found, k, &scored)
+        scored = score_of(formula, <int32_t> (base + slots[i]), sum_of.user, sum_of.assistant, sum_of.n_held)
+        n_found = offer(heap, n_found, k, &scored)
+    for i in range(sums.n_touched):
+        memset(&sums.turns[sums.touched[i]], 0, sizeof(Sum))
+    sums.n_touched = 0
     return n_found
 
 
 cdef inline Py_ssize_t best_rows(
-    QueryTerm *terms, Py_ssize_t n_terms, const Rows *rows, const Formula *formula, Allowed *allowed,
+    QueryTerm *terms, Py_ssize_t n_terms, const Rows *rows, const QueryFormula *formula, Allowed *allowed,
     Scored *heap, Py_ssize_t k
 ) noexcept nogil:
     """The k best turns that hold a term, best first. Returns how many there are, or -1 without memory."""
     cdef Sums *sums = <Sums *> malloc(sizeof(Sums))
-    cdef Py_ssize_t base = -BLOCK, t, n_found = 0
-    cdef bint touched
+    cdef Py_ssize_t base, n, t, n_found = 0
     if sums == NULL:
         return -1
-    while base + BLOCK < rows.n and k > 0:
-        base += BLOCK
-        touched = False
+    memset(sums.turns, 0, min(<Py_ssize_t> BLOCK, rows.n) * sizeof(Sum))
+    sums.n_touched = 0
+    base = 0
+    while base < rows.n and k > 0:
         for t in range(n_terms):
             if terms[t].next < terms[t].end and terms[t].next.turn < base + BLOCK:
-                if not touched:
-                    memset(sums, 0, sizeof(Sums))
-                    touched = True
                 add_block(&terms[t], rows, formula, <uint32_t> base, sums)
-        if touched:
-            n_found = offer_block(
-                formula, sums, base, min(<Py_ssize_t> BLOCK, rows.n - base), allowed, heap, n_found, k)
+        if sums.n_touched > 0:
+            n = min(<Py_ssize_t> BLOCK, rows.n - base)
+            n_found = offer_block(formula, sums, base, n, allowed, heap, n_found, k)
+        base += BLOCK
     sort_best_first(heap, n_found)
     free(sums)
     return n_found

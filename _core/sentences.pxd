@@ -4,10 +4,18 @@ Bounds partition the text: a sentence keeps the white space and the line breaks 
 code block is one sentence; nothing ends inside an inline code span or a URL.
 """
 
-from libc.stdint cimport int32_t, uint32_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t
 
 from _core.buffers cimport IntBuffer, int_push
 from _core.characters cimport char_t
+
+cdef extern from *:
+    """
+    /* ASCII characters that may end a sentence or open what holds none: line feed ! . : ? ` */
+    static const unsigned char GATEKEEPER_MARKS[128] = {
+        [0x0A] = 1, [0x21] = 1, [0x2E] = 1, [0x3A] = 1, [0x3F] = 1, [0x60] = 1};
+    """
+    const uint8_t *GATEKEEPER_MARKS
 
 cdef enum:
     MAX_CODE_TICKS = 8      # a longer run of backticks opens no inline code
@@ -28,8 +36,12 @@ cdef inline bint is_blank(uint32_t c) noexcept nogil:
 
 
 cdef inline bint is_plain(uint32_t c) noexcept nogil:
-    """Whether a character surely ends nothing, opens nothing and is no blank; most letters are."""
-    return (0x40 <= c < 0x60) or (0x61 <= c < 0x3000) or (0x3003 <= c < 0xFF00)
+    """Whether a character surely ends nothing and opens nothing; most letters are, and blanks."""
+    if c - 0x3003 < 0xFF01 - 0x3003:    # unsigned, so 0x3003 <= c too: Han and most of what stands beside it
+        return True
+    if c < 0x80:
+        return not GATEKEEPER_MARKS[c]
+    return c < 0x3002
 
 
 cdef inline bint is_ascii_letter(uint32_t c) noexcept nogil:
@@ -180,12 +192,18 @@ cdef inline Py_ssize_t end_of_break(const char_t *s, Py_ssize_t n, Py_ssize_t i)
     return skip_blank_lines(s, n, i)
 
 
+cdef inline bint holds_content(const char_t *s, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
+    """Whether s[start:end] is more than blanks and line feeds."""
+    while start < end and (is_blank(s[start]) or s[start] == 0x0A):
+        start += 1
+    return start < end
+
+
 cdef inline int find_sentences(const char_t *s, Py_ssize_t n, IntBuffer *ends) noexcept nogil:
     """Append the end of every sentence of s[:n], the last one n; nothing for an empty text."""
     cdef Py_ssize_t no_closer_until[9]
     cdef Py_ssize_t i, start = 0, line_start = 0, end
     cdef Py_ssize_t first = ends.size
-    cdef bint has_content = False
     cdef bint at_line_start = True
     cdef uint32_t c
     for i in range(9):
@@ -197,16 +215,22 @@ cdef inline int find_sentences(const char_t *s, Py_ssize_t n, IntBuffer *ends) n
             line_start = i
             end = fence_end(s, n, i)
             if end > i:
-                if has_content and int_push(ends, <int32_t> i) < 0:
+                if holds_content(s, start, i) and int_push(ends, <int32_t> i) < 0:
                     return -1
                 i = skip_blank_lines(s, n, end)
                 if int_push(ends, <int32_t> i) < 0:
                     return -1
                 start = i
-                has_content = False
                 at_line_start = True
                 continue
+        while i < n and is_plain(s[i]):
+            i += 1
+        if i == n:
+            break
         c = s[i]
+        if c == 0x60:
+            i = code_span_end(s, n, i, no_closer_until)
+            continue
         if c == 0x0A:
             end = i
         elif is_ender(c):
@@ -217,30 +241,17 @@ cdef inline int find_sentences(const char_t *s, Py_ssize_t n, IntBuffer *ends) n
                 s, line_start, i):
             end = i + 1
         else:
-            if c == 0x60:
-                i = code_span_end(s, n, i, no_closer_until)
-                has_content = True
-            elif c == 0x3A:
-                end = url_end(s, n, i)
-                i = end if end > i else i + 1
-                has_content = True
-            else:
-                has_content = has_content or not is_blank(c)
-                i += 1
-                while i < n and is_plain(s[i]):
-                    has_content = True
-                    i += 1
+            end = url_end(s, n, i) if c == 0x3A else i
+            i = max(end, i + 1)
             continue
-        has_content = has_content or c != 0x0A
         i = end_of_break(s, n, end)
         at_line_start = i > 0 and s[i - 1] == 0x0A
-        if has_content:
+        if holds_content(s, start, end):
             if int_push(ends, <int32_t> i) < 0:
                 return -1
             start = i
-            has_content = False
     if start < n:
-        if has_content or ends.size == first:
+        if ends.size == first or holds_content(s, start, n):
             return int_push(ends, <int32_t> n)
         ends.data[ends.size - 1] = <int32_t> n
     return 0

@@ -13,7 +13,7 @@ from cpython cimport array
 from _core.buffers cimport DoubleBuffer, IntBuffer, int_free
 from _core.csr cimport LengthNorm, inverse_document_frequency, length_norm, saturated
 from _core.hits cimport HitColumns, KeptColumns, SearchedHits, TermSlot, keep_row, position_table, push_hits
-from _core.matrix cimport Findings, Matrix, append_rows, unlink
+from _core.matrix cimport Findings, Matrix, Weighing, append_rows, unlink
 from _core.postings cimport (
     MAX_TF,
     Posting,
@@ -21,11 +21,12 @@ from _core.postings cimport (
     last_turn,
     list_of,
     position_of,
+    postings_clear,
     postings_free,
     term_of,
 )
-from _core.rows cimport Row, char_ends_of, drop_row, rows_free, tokens_of
-from _core.scoring cimport Allowed, Formula, QueryTerm, best_rows
+from _core.rows cimport Row, char_ends_of, drop_row, rows_clear, rows_free, tokens_of
+from _core.scoring cimport Allowed, QueryFormula, QueryTerm, best_rows
 from _core.topk cimport Scored
 from gatekeeper._core.vocabulary cimport Vocabulary
 
@@ -63,6 +64,26 @@ cdef array.array as_double_array(const DoubleBuffer *buffer):
     if buffer.size:
         memcpy(copy.data.as_doubles, buffer.data, buffer.size * sizeof(double))
     return copy
+
+
+cdef class Formula:
+    """The constants of a block's score, for `TermMatrix.top`.
+
+    score = weight_user lex(user) + weight_assistant lex(assistant) + weight_exact exact + weight_recency recency;
+    lex is BM25 with k1 and b (Robertson and Zaragoza, 2009) over the query's idf mass; recency falls from 1 to 0
+    over recency_window turns. joint: the two sides are one text, and its lex stands for the user's.
+    """
+
+    cdef readonly double k1, b, weight_user, weight_assistant, weight_exact, weight_recency, recency_window
+    cdef readonly bint joint
+
+    def __cinit__(self, *, double k1, double b, double weight_user, double weight_assistant, double weight_exact,
+                  double weight_recency, double recency_window, bint joint=False):
+        self.k1, self.b = k1, b
+        self.weight_user, self.weight_assistant = weight_user, weight_assistant
+        self.weight_exact, self.weight_recency = weight_exact, weight_recency
+        self.recency_window = recency_window
+        self.joint = joint
 
 
 cdef class TermMatrix:
@@ -104,19 +125,21 @@ cdef class TermMatrix:
 
         Returns float64[n_new_turns * (n_ages + 1)]: for each turn, before it joined, the idf mass of its user
         side's distinct terms by age. Entry a of 1..n_ages: terms last seen a turns ago; entry 0: all
-        others. CJK n-grams with idf < min(ngram_floor, idf of a term of one block) are left out, the others count
-        ngram_weight of their idf, and a term that no turn holds unseen_weight of it. O(tokens).
+        others. CJK n-grams with idf < min(ngram_floor, idf of a term of one block) are left out. O(tokens).
         """
         cdef Vocabulary found = self.vocabulary
         cdef Py_ssize_t n_new = found.token_counts.size // 2
         cdef array.array masses
         cdef Findings findings
+        cdef Weighing weighing
         cdef int status
         if n_ages < 0:
             raise ValueError(f"n_ages must be at least 0, got {n_ages}")
         if found.token_counts.size % 2:
             raise ValueError("append takes an even number of texts, a user side and an assistant side a turn")
-        masses = array.clone(DOUBLES, n_new * (n_ages + 1), zero=True)
+        weighing.n_ages, weighing.ngram_floor = n_ages, ngram_floor
+        weighing.ngram_weight, weighing.unseen_weight = ngram_weight, unseen_weight
+        masses = array.clone(DOUBLES, (n_new + 1) * (n_ages + 1), zero=True)
         findings.tokens = found.stream.data
         findings.n_tokens = found.token_counts.data
         findings.char_ends = found.sentence_ends.data
@@ -125,11 +148,10 @@ cdef class TermMatrix:
         findings.table = &found.table
         if found.stream.size >= NOGIL_TOKENS:
             with nogil:
-                status = append_rows(&self.matrix, &findings, n_new, masses.data.as_doubles, n_ages, ngram_floor,
-                                     ngram_weight, unseen_weight)
+                status = append_rows(&self.matrix, &findings, n_new, &weighing, masses.data.as_doubles)
         else:
-            status = append_rows(&self.matrix, &findings, n_new, masses.data.as_doubles, n_ages, ngram_floor,
-                                     ngram_weight, unseen_weight)
+            status = append_rows(&self.matrix, &findings, n_new, &weighing, masses.data.as_doubles)
+        array.resize(masses, n_new * (n_ages + 1))
         if status < 0:
             raise MemoryError
         found.clear()
@@ -155,14 +177,18 @@ cdef class TermMatrix:
         drop_row(&self.matrix.rows, turn)
 
     def truncate(self, int64_t n_turns):
-        """Drop the rows from n_turns on, and every term id that was first given there."""
+        """Drop the rows from n_turns on, and every term id that was first given there. O(terms) for n_turns 0."""
         if not 0 <= n_turns <= self.matrix.rows.n:
             raise IndexError(f"n_turns must be 0 to {self.matrix.rows.n}, got {n_turns}")
+        if n_turns == 0:
+            rows_clear(&self.matrix.rows)
+            postings_clear(&self.matrix.postings)
+            self.vocabulary.truncate(0)
+            return
         while self.matrix.rows.n > n_turns:
             self.forget(self.matrix.rows.n - 1)
             self.matrix.rows.n -= 1
-        if self.vocabulary.table.n_terms > 0:
-            self.vocabulary.truncate(self.matrix.rows.first_new_term[n_turns - 1] if n_turns > 0 else 0)
+        self.vocabulary.truncate(self.matrix.rows.first_new_term[n_turns - 1])
 
     # --- reading
 
@@ -223,7 +249,7 @@ cdef class TermMatrix:
         self, const int32_t[::1] term_ids, const double[::1] idf, double k1, extra_postings, Posting **extra
     ) except NULL:
         """Posting lists of the terms; id -1 has none, -2 - j is extra_postings[j], (turn, tf, tf) triples."""
-        cdef Py_ssize_t n = term_ids.shape[0], i, j
+        cdef Py_ssize_t n = term_ids.shape[0], n_extra = len(extra_postings), i, j
         cdef list firsts = [0], flat = []
         cdef QueryTerm *terms
         cdef Term *term
@@ -232,8 +258,9 @@ cdef class TermMatrix:
         for group in extra_postings:
             flat += checked_postings(group, self.matrix.rows.n)
             firsts.append(len(flat))
-        if n and min(term_ids) < -1 - len(extra_postings):
-            raise ValueError(f"term_ids name extra postings that are not there: {min(term_ids)}")
+        for i in range(n):
+            if term_ids[i] < -1 - n_extra:
+                raise ValueError(f"term_ids name extra postings that are not there: {term_ids[i]}")
         terms = <QueryTerm *> calloc(max(n, 1), sizeof(QueryTerm))
         extra[0] = <Posting *> malloc(max(len(flat), 1) * sizeof(Posting))
         if terms == NULL or extra[0] == NULL:
@@ -255,28 +282,23 @@ cdef class TermMatrix:
                 terms[i].end = extra[0] + <Py_ssize_t> firsts[j + 1]
         return terms
 
-    def top(
-        self, const int32_t[::1] term_ids not None, const double[::1] idf not None, *, double idf_mass,
-        Py_ssize_t k, double k1, double b, double weight_user, double weight_assistant, double weight_exact,
-        double weight_recency, double recency_window, extra_postings=(), allowed=None
-    ):
+    def top(self, const int32_t[::1] term_ids not None, const double[::1] idf, Formula formula not None, *,
+            Py_ssize_t k, extra_postings=(), allowed=None):
         """The k best turns that hold a term of the query, best first, ties to the newer turn.
 
         term_ids: int32[n], distinct; -1 is a term that no turn holds, -2 - j one whose postings are
-        extra_postings[j], a list of (turn, tf_user, tf_assistant) by turn. idf: float64[n]; idf_mass > 0, the
-        sum that lex is divided by. allowed: int32[m] ascending, the only turns that count, or None.
+        extra_postings[j], a list of (turn, tf_user, tf_assistant) by turn. idf: float64[n] > 0, or None for that of
+        the conversation as it stands. allowed: int32[m] ascending, the only turns that count, or None.
         Returns (turns int32, score, lex_user, lex_assistant float64, exact int32), each [<= k]; exact: 1 where the
-        turn holds every term that any turn holds.
-        score = weight_user lex(user) + weight_assistant lex(assistant) + weight_exact exact + weight_recency recency;
-        lex is BM25 (Robertson and Zaragoza, 2009) over idf_mass. O(postings of the terms).
+        turn holds every term that any turn holds. lex is BM25 over the sum of idf. O(postings of the terms).
         """
-        cdef Formula formula
         cdef Posting *extra = NULL
         cdef QueryTerm *terms
         cdef Scored *heap
         cdef const int32_t[::1] only
         cdef Allowed filter
-        cdef Py_ssize_t i, n_found, n = term_ids.shape[0]
+        cdef QueryFormula of_query
+        cdef Py_ssize_t n_found, n = term_ids.shape[0]
         k = max(0, min(k, self.matrix.rows.n_live))
         memset(&filter, 0, sizeof(filter))
         if allowed is not None:
@@ -284,36 +306,49 @@ cdef class TermMatrix:
             filter.filtered = True
             filter.n = only.shape[0]
             filter.turns = &only[0] if filter.n else NULL
-        formula.norm_user = self.norm_of(self.matrix.rows.total_user, k1, b)
-        formula.norm_assistant = self.norm_of(self.matrix.rows.total_assistant, k1, b)
-        formula.weight_user, formula.weight_assistant = weight_user, weight_assistant
-        formula.weight_exact, formula.weight_recency = weight_exact, weight_recency
-        formula.recency_window, formula.idf_mass = recency_window, idf_mass
-        formula.current_turn = self.matrix.rows.n
-        formula.rough_user = weight_user / idf_mass
-        formula.rough_assistant = weight_assistant / idf_mass
-        formula.margin = 1e-9 * (
-            (weight_user + weight_assistant) * (k1 + 1.0) + weight_exact + weight_recency)
-        formula.n_present = 0
-        terms = self.query_terms(term_ids, idf, k1, extra_postings, &extra)
-        for i in range(n):
-            formula.n_present += terms[i].next < terms[i].end
+        if idf is None:
+            idf = self.weigh(term_ids)[1]
+        terms = self.query_terms(term_ids, idf, formula.k1, extra_postings, &extra)
+        of_query = self.of_query(formula, terms, idf)
         heap = <Scored *> malloc(max(k, 1) * sizeof(Scored))
         try:
             if heap == NULL:
                 raise MemoryError
             with nogil:
-                n_found = best_rows(terms, n, &self.matrix.rows, &formula, &filter, heap, k)
+                n_found = best_rows(terms, n, &self.matrix.rows, &of_query, &filter, heap, k)
             if n_found < 0:
                 raise MemoryError
-            return scored_arrays(heap, n_found, formula.n_present)
+            return scored_arrays(heap, n_found, of_query.n_present)
         finally:
             free(terms)
             free(extra)
             free(heap)
 
+    cdef QueryFormula of_query(self, Formula formula, const QueryTerm *terms, const double[::1] idf) noexcept:
+        cdef QueryFormula of_query
+        cdef Py_ssize_t i
+        of_query.joint = formula.joint
+        of_query.norm_user = self.norm_of(
+            self.matrix.rows.total_user + (self.matrix.rows.total_assistant if formula.joint else 0),
+            formula.k1, formula.b)
+        of_query.norm_assistant = self.norm_of(self.matrix.rows.total_assistant, formula.k1, formula.b)
+        of_query.weight_user, of_query.weight_assistant = formula.weight_user, formula.weight_assistant
+        of_query.weight_exact, of_query.weight_recency = formula.weight_exact, formula.weight_recency
+        of_query.recency_window = formula.recency_window
+        of_query.current_turn = self.matrix.rows.n
+        of_query.idf_mass = 0.0
+        of_query.n_present = 0
+        for i in range(idf.shape[0]):
+            of_query.idf_mass += idf[i]
+            of_query.n_present += terms[i].next < terms[i].end
+        of_query.rough_user = formula.weight_user / of_query.idf_mass
+        of_query.rough_assistant = formula.weight_assistant / of_query.idf_mass
+        of_query.margin = 1e-9 * ((formula.weight_user + formula.weight_assistant) * (formula.k1 + 1.0)
+                                  + formula.weight_exact + formula.weight_recency)
+        return of_query
+
     def parts(self, int64_t turn, const int32_t[::1] term_ids not None, const double[::1] idf not None, *,
-              double k1, double b, extra_postings=()):
+              double k1, double b, bint joint=False, extra_postings=()):
         """One turn's BM25, term by term: (tf_user, tf_assistant int32, part_user, part_assistant float64), each [n].
 
         Added in order, the parts are exactly lex times the idf mass. Arguments as in `top`.
@@ -325,8 +360,10 @@ cdef class TermMatrix:
         cdef Posting *extra = NULL
         cdef QueryTerm *terms
         cdef const Posting *posting
-        cdef LengthNorm norm_user = self.norm_of(self.matrix.rows.total_user, k1, b)
-        cdef LengthNorm norm_assistant = self.norm_of(self.matrix.rows.total_assistant, k1, b)
+        cdef int64_t total_assistant = self.matrix.rows.total_assistant
+        cdef LengthNorm norm_user = self.norm_of(
+            self.matrix.rows.total_user + (total_assistant if joint else 0), k1, b)
+        cdef LengthNorm norm_assistant = self.norm_of(total_assistant, k1, b)
         self.row_at(turn)
         terms = self.query_terms(term_ids, idf, k1, extra_postings, &extra)
         for i in range(n):
@@ -337,6 +374,11 @@ cdef class TermMatrix:
                 continue
             tf_user.data.as_ints[i] = posting.tf_user
             tf_assistant.data.as_ints[i] = posting.tf_assistant
+            if joint:
+                user.data.as_doubles[i] = saturated(
+                    terms[i].weight, posting.tf_user + posting.tf_assistant,
+                    self.matrix.rows.lengths[turn].user + self.matrix.rows.lengths[turn].assistant, norm_user)
+                continue
             user.data.as_doubles[i] = saturated(
                 terms[i].weight, posting.tf_user, self.matrix.rows.lengths[turn].user, norm_user)
             assistant.data.as_doubles[i] = saturated(

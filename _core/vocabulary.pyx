@@ -46,22 +46,23 @@ from _core.scanner cimport (
     LexiconEntry,
     Scanner,
     key_of_text,
-    text_key,
 )
 from _core.sentences cimport find_sentences
 from _core.table cimport (
     REMOVED,
-    Entry,
-    entry_of,
     is_cjk_key,
     is_packed,
+    name_of,
     stored_length,
     table_add,
+    table_clear,
     table_find,
     table_free,
     table_init,
     table_remove,
     tag_of,
+    text_key,
+    text_of,
 )
 
 import array
@@ -367,25 +368,25 @@ cdef class Vocabulary:
         for i in range(self.stream_origins.size):
             flags.data.as_uchars[self.stream.data[i]] |= <uint8_t> self.stream_origins.data[i]
         for i in range(self.table.n_terms):
-            if is_cjk_key(entry_of(&self.table, <int32_t> i).key):
+            if is_cjk_key(name_of(&self.table, <int32_t> i)[0]):
                 flags.data.as_uchars[i] |= 4
         return flags
 
     def text(self, int32_t term_id):
         """The text of a term, folded. IndexError for an id that was never given or is forgotten."""
-        cdef Entry *entry
-        cdef uint16_t length
+        cdef uint64_t name
+        cdef uint8_t *stored
         cdef bytes data
-        if not 0 <= term_id < self.table.n_terms or entry_of(&self.table, term_id).key <= 1:
+        if not 0 <= term_id < self.table.n_terms or name_of(&self.table, term_id)[0] <= REMOVED:
             raise IndexError(f"no term has the id {term_id}; ids run from 0 to {self.table.n_terms - 1}")
-        entry = entry_of(&self.table, term_id)
-        if is_cjk_key(entry.key):
-            points = (entry.key & 0x1FFFFF, (entry.key >> 21) & 0x1FFFFF, (entry.key >> 42) & 0x1FFFFF)
+        name = name_of(&self.table, term_id)[0]
+        if is_cjk_key(name):
+            points = (name & 0x1FFFFF, (name >> 21) & 0x1FFFFF, (name >> 42) & 0x1FFFFF)
             return "".join([chr(c) for c in points if c])
-        if is_packed(entry.key):
-            return entry.key.to_bytes(8, "little").rstrip(b"\0").decode("ascii")
-        length = stored_length(entry.text)
-        data = entry.text[2:2 + length]
+        if is_packed(name):
+            return name.to_bytes(8, "little").rstrip(b"\0").decode("ascii")
+        stored = text_of(name)
+        data = stored[2:2 + stored_length(stored)]
         return data.decode("utf-8", "surrogatepass")
 
     def id_of(self, str text not None):
@@ -396,22 +397,25 @@ cdef class Vocabulary:
 
     def is_ngram(self, int32_t term_id):
         """Whether a term is 1 to 3 CJK characters."""
-        return 0 <= term_id < self.table.n_terms and is_cjk_key(entry_of(&self.table, term_id).key)
+        return 0 <= term_id < self.table.n_terms and is_cjk_key(name_of(&self.table, term_id)[0])
 
     def find(self, Vocabulary other not None):
         """The id here of every term of `other`: int32[len(other)], -1 where this table has none."""
         cdef array.array ids = array.clone(INT_TEMPLATE, other.table.n_terms, zero=False)
         cdef int32_t i
-        cdef Entry *entry
+        cdef uint64_t name
+        cdef uint8_t *text
         cdef uint16_t length
         for i in range(other.table.n_terms):
-            entry = entry_of(&other.table, i)
-            if entry.key <= REMOVED:
+            name = name_of(&other.table, i)[0]
+            if name <= REMOVED:
                 ids.data.as_ints[i] = -1
-                continue
-            length = stored_length(entry.text) if entry.text != NULL else 0
-            ids.data.as_ints[i] = table_find(
-                &self.table, entry.key, entry.text + 2 if entry.text != NULL else NULL, length)
+            elif is_packed(name):
+                ids.data.as_ints[i] = table_find(&self.table, name, NULL, 0)
+            else:
+                text = text_of(name)
+                length = stored_length(text)
+                ids.data.as_ints[i] = table_find(&self.table, text_key(text + 2, length), text + 2, length)
         return ids
 
     def remove(self, int32_t term_id):
@@ -420,10 +424,13 @@ cdef class Vocabulary:
             table_remove(&self.table, term_id)
 
     def truncate(self, int32_t n_terms):
-        """Forget the terms from id n_terms on; the next new term gets that id."""
+        """Forget the terms from id n_terms on; the next new term gets that id. The memory is kept for others."""
         cdef int32_t term_id
         if not 0 <= n_terms <= self.table.n_terms:
             raise ValueError(f"n_terms must be 0 to {self.table.n_terms}, got {n_terms}")
+        if n_terms == 0:
+            table_clear(&self.table)
+            return
         for term_id in range(n_terms, self.table.n_terms):
             table_remove(&self.table, term_id)
         self.table.n_terms = n_terms

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from array import array
-
 import pytest
 
+from benchmarks.kernels import FORMULA, QUERY
 from benchmarks.texts import SCRIPTS, conversation, conversations, n_utf8_bytes
 from gatekeeper._core.term_matrix import TermMatrix
 from gatekeeper._core.vocabulary import Vocabulary, sentence_ends
@@ -44,11 +43,6 @@ def test_top_20(benchmark, n_turns):
         vocabulary.add((user, assistant))
         matrix.append(n_ages=8, ngram_floor=1.5)
     query = Vocabulary(LEXICON)
-    query.add(("Redis 惰性删除和定期删除的内存回收",))
+    query.add((QUERY,))
     ids = vocabulary.find(query)
-    _, idf, _ = matrix.weigh(ids)
-    arguments = {
-        "idf_mass": sum(idf), "k": 20, "k1": 1.2, "b": 0.75, "weight_user": 1.5, "weight_assistant": 0.7,
-        "weight_exact": 1.0, "weight_recency": 0.2, "recency_window": 100.0,
-    }  # fmt: skip
-    benchmark(lambda: matrix.top(array("i", ids), idf, **arguments))
+    benchmark(lambda: matrix.top(ids, None, FORMULA, k=20))

@@ -7,14 +7,10 @@ import sys
 
 import pytest
 
-from benchmarks.texts import SCRIPTS, conversation, conversations
+from benchmarks.texts import SCRIPTS, conversation, conversations, queries
 from gatekeeper import ContextGatekeeper, Settings
 
-QUERIES = {
-    "english": " ".join(conversation("english", 1, seed=7)[0][0].split()[:8]),
-    "chinese": conversation("chinese", 1, seed=7)[0][0][:16],
-    "mixed": "Redis 惰性删除和定期删除有什么区别？",
-}
+QUERIES = {script: queries(script)[0] for script in SCRIPTS}
 SIZES = [100, 1_000, 10_000]
 
 

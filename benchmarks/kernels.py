@@ -15,17 +15,19 @@ from array import array
 from collections.abc import Callable
 from typing import NamedTuple
 
-from benchmarks.texts import SCRIPTS, Turn, conversation
+from benchmarks.texts import SCRIPTS, Turn, conversation, queries
 from gatekeeper import ContextGatekeeper
 from gatekeeper._core.bm25 import score_csc, score_csr
-from gatekeeper._core.term_matrix import TermMatrix
+from gatekeeper._core.term_matrix import Formula, TermMatrix
 from gatekeeper._core.vocabulary import Vocabulary, sentence_ends
 from gatekeeper.anchor import LEXICON
 
 WARM_UP = 3
 N_TURNS = 100
-QUERY = "Redis 惰性删除和定期删除的内存回收"
+QUERY = "".join(queries("mixed")[:2])
 K1, B = 1.2, 0.75
+FORMULA = Formula(k1=K1, b=B, weight_user=1.5, weight_assistant=0.7, weight_exact=1.0, weight_recency=0.2,
+                  recency_window=100)  # fmt: skip
 Workload = Callable[[], object]
 
 
@@ -61,11 +63,10 @@ def _found(texts: tuple[str, ...]) -> Vocabulary:
 
 
 class _Indexed:
-    """A mixed conversation in a term matrix, and a query of 20 terms or so as the kernels take it."""
+    """A mixed conversation in a term matrix, and a query as the kernels take it."""
 
     def __init__(self, n_turns: int) -> None:
-        turns = conversation("mixed", min(n_turns, 1_000))
-        self.vocabulary = _found(_texts(turns * (n_turns // len(turns))))
+        self.vocabulary = _found(_texts(conversation("mixed", n_turns)))
         self.matrix = TermMatrix(self.vocabulary)
         self.matrix.append(n_ages=8, ngram_floor=1.5)
         self.ids = array("i", [i for i in self.vocabulary.find(_found((QUERY,))) if i >= 0])
@@ -100,10 +101,7 @@ def _append(n: int) -> Workload:
 
 def _top_20(n: int) -> Workload:
     held = _Indexed(10_000)
-    return lambda: held.matrix.top(
-        held.ids, held.idf, idf_mass=held.idf_mass, k=20, k1=K1, b=B, weight_user=1.5, weight_assistant=0.7,
-        weight_exact=1.0, weight_recency=0.2, recency_window=100.0,
-    )  # fmt: skip
+    return lambda: held.matrix.top(held.ids, held.idf, FORMULA, k=20)
 
 
 def _weigh(n: int) -> Workload:
@@ -171,7 +169,7 @@ def _filled() -> ContextGatekeeper:
 
 def _select(n: int) -> Workload:
     gate = _filled()
-    return lambda: gate.select("Redis 惰性删除和定期删除有什么区别？")
+    return lambda: gate.select(QUERY)
 
 
 def _add_turn(n: int) -> Workload:

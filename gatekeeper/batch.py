@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     Result = list[dict[str, Any]] | ConversationError
 
 WAITING_PER_THREAD = 4  # conversations handed to a thread ahead of the one it works on
+MOST_TURNS_KEPT = 2_000  # the memory of a longer conversation is not kept for the next one
 MISSING = object()
 
 
@@ -42,15 +43,19 @@ def select_many(
     require_whole_number("threads", threads)
     if threads < 1:
         raise ArgumentValueError(f"threads must be at least 1, got {threads}")
-    ContextGatekeeper(token_budget, settings=settings, count_tokens=count_tokens)  # refuse bad arguments now
+    gates = [ContextGatekeeper(token_budget, settings=settings, count_tokens=count_tokens)]  # refuses bad arguments now
 
     def select_one(index: int, turns: Conversation, query: str) -> Result:
+        gate = gates.pop() if gates else ContextGatekeeper(token_budget, settings=settings, count_tokens=count_tokens)
         try:
-            gate = ContextGatekeeper(token_budget, settings=settings, count_tokens=count_tokens)
             gate.add_turns(turns)
             return gate.select(query)
         except Exception as error:
             return ConversationError(index, error)
+        finally:
+            if len(gate) <= MOST_TURNS_KEPT:
+                gate.truncate(0)
+                gates.append(gate)
 
     return _checked(_in_order(select_one, _numbered(conversations, queries), threads), stop_on_error)
 

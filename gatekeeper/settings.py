@@ -73,6 +73,7 @@ class Settings:
         "weight_neighbours": (0.0, float, 0.0, 1e9),
         "neighbour_window": (2, int, 1, 1000),
         "content_filter": (True, bool, 0, 1),
+        "joint_sides": (False, bool, 0, 1),
         "stems": (False, bool, 0, 1),
         "whole_side_tokens": (250, int, 0, 10**9),
         "n_covers": (1, int, 1, 1000),
@@ -106,6 +107,7 @@ class Settings:
     weight_neighbours: float
     neighbour_window: int
     content_filter: bool
+    joint_sides: bool
     stems: bool
     whole_side_tokens: int
     n_covers: int
@@ -132,7 +134,7 @@ class Settings:
         """The most evidence for the budget: whole blocks by score, pruned only where the whole does not fit."""
         return cls(
             whole_blocks=True, max_candidates=400, min_lexical_score=0.0, content_filter=False, stems=True,
-            weight_user=1.0, weight_assistant=1.0, weight_exact=0.0, weight_neighbours=0.4, weight_recency=0.3,
+            joint_sides=True, weight_user=1.0, weight_assistant=0.0, weight_exact=0.0, weight_neighbours=0.4, weight_recency=0.3,
             recency_window=12)
 
     def replace(self, **changes: float) -> Settings:

@@ -34,9 +34,8 @@ class QueryArrays:
             self.term_ids.append(-1 - n_searched if anchor.is_searched else anchor.term_id)
         self.idf = array("d", [anchor.weight for anchor in anchors])
         self.idf_mass = 0.0
-        for anchor in anchors:
-            if not anchor.is_variant:
-                self.idf_mass += anchor.weight
+        for idf in self.idf:
+            self.idf_mass += idf
 
 
 def recall(corpus: Corpus, query: Query, arrays: QueryArrays, action: str) -> list[Candidate]:
@@ -79,11 +78,8 @@ def score_blocks(
     settings = corpus.settings
     n_turns = corpus.matrix.n_turns
     turns, scores, lex_user, lex_assistant, exact = corpus.matrix.top(
-        arrays.term_ids, arrays.idf, idf_mass=arrays.idf_mass, k=max_blocks, k1=settings.k1, b=settings.b,
-        weight_user=settings.weight_user, weight_assistant=settings.weight_assistant,
-        weight_exact=settings.weight_exact, weight_recency=settings.weight_recency,
-        recency_window=settings.recency_window, extra_postings=arrays.extra_postings, allowed=allowed,
-    )  # fmt: skip
+        arrays.term_ids, arrays.idf, corpus.formula, k=max_blocks, extra_postings=arrays.extra_postings,
+        allowed=allowed)
     return [
         Candidate(
             turn,

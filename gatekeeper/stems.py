@@ -37,11 +37,14 @@ class Stems:
     """The words of a vocabulary by stem; it reads what is new whenever it is asked."""
 
     def __init__(self) -> None:
+        self._vocabulary: Vocabulary | None = None
         self._ids: dict[str, list[int]] = {}
         self._n_read = 0
 
     def index(self, vocabulary: Vocabulary) -> dict[str, list[int]]:
         """Stem to term ids, of words alone."""
+        if vocabulary is not self._vocabulary or len(vocabulary) < self._n_read:
+            self._vocabulary, self._ids, self._n_read = vocabulary, {}, 0
         for term_id in range(self._n_read, len(vocabulary)):
             if not vocabulary.is_ngram(term_id):
                 self._ids.setdefault(stem(vocabulary.text(term_id)), []).append(term_id)
@@ -49,5 +52,5 @@ class Stems:
         return self._ids
 
     def forget(self) -> None:
-        """Read everything anew: terms were removed, and their ids may be given again."""
-        self.__init__()  # type: ignore[misc]
+        """Read everything anew when asked next: terms were removed, and their ids may be given again."""
+        self._vocabulary = None

@@ -382,3 +382,44 @@ def test_all_may_be_forgotten() -> None:
     gate.truncate(0)
     assert len(gate) == 0
     assert gate.add_turn("redis", "") == 0
+
+
+@given(turns, texts, st.data())
+@settings(max_examples=60)
+def test_a_compacted_conversation_answers_and_grows_as_before(history, query, data) -> None:
+    plain, compacted = ContextGatekeeper(500), ContextGatekeeper(500)
+    for gate in (plain, compacted):
+        gate.add_turns(history)
+    for turn_id in data.draw(st.sets(st.integers(0, len(history) - 1), max_size=2)) if history else ():
+        plain.forget(turn_id)
+        compacted.forget(turn_id)
+    steps = data.draw(st.lists(st.sampled_from(["compact", "explain", "add", "truncate"]), max_size=6))
+    for step in ["compact", *steps, "explain"]:
+        if step == "compact":
+            compacted.compact()
+        elif step == "explain":
+            assert without_ids(plain.explain(query)) == without_ids(compacted.explain(query))
+        for gate in (plain, compacted):
+            if step == "add":
+                gate.add_turn(query, "an answer")
+            elif step == "truncate":
+                gate.truncate(len(gate) // 2)
+
+
+def without_ids(explanation: dict) -> dict:
+    """Ids may be others where turns were forgotten."""
+    def strip(value):
+        if isinstance(value, dict):
+            return {key: strip(item) for key, item in value.items() if key not in ("id", "covered_ids")}
+        return [strip(item) for item in value] if isinstance(value, list) else value
+
+    return strip(explanation)
+
+
+def test_the_names_of_anchors_survive_compacting() -> None:
+    gate = ContextGatekeeper(500)
+    gate.add_turns([("redis 惰性删除 策略", "lazy free"), ("git rebase", "interactive")])
+    named = {i: gate.anchor_text(i) for i in gate.select("redis 惰性删除")[0]["covered_ids"]}
+    gate.compact()
+    assert {i: gate.anchor_text(i) for i in named} == named
+    assert gate.idf("redis") == ContextGatekeeper.idf(gate, "git")

@@ -6,10 +6,9 @@ import os
 from time import perf_counter
 
 from benchmarks.peers.clock import CPUS, Scale, Work, pin, race
-from benchmarks.peers.corpus import queries
 from benchmarks.peers.extraction import TESTS, forget_texts, twin
 from benchmarks.peers.results import Chart, Results
-from benchmarks.texts import SCRIPTS, Turn, conversations
+from benchmarks.texts import SCRIPTS, Turn, conversations, queries
 from gatekeeper import ContextGatekeeper, select_many
 from gatekeeper.tokens import estimate_tokens
 
@@ -22,8 +21,7 @@ def batch(scale: Scale) -> Results:
                                     "conversations a second", logarithmic=False)])
     for script in SCRIPTS:
         pool = conversations(script, 10)
-        asked = queries() if script == "mixed" else [turns[50][0][:40] for turns in pool]
-        _against_twin(results, scale, script, pool, asked)
+        _against_twin(results, scale, script, pool, queries(script))
     _threads(results, scale)
     return results
 
@@ -55,7 +53,7 @@ def _against_twin(results: Results, scale: Scale, script: str, pool: list[list[T
 def _threads(results: Results, scale: Scale) -> None:
     """By the wall clock and on all CPUs: the best of several, because other work on the machine counts against it."""
     pool = conversations("mixed", 100 if scale.quick else 300)
-    asked = queries()
+    asked = queries("mixed")
     texts = [asked[i % len(asked)] for i in range(len(pool))]
     counts = sorted({1, 2, *(n for n in (4, 8) if n <= len(CPUS))})
     pin(len(CPUS) or 1)

@@ -8,8 +8,7 @@ import sys
 from statistics import median
 from time import process_time_ns
 
-from benchmarks.peers.corpus import queries, stream
-from benchmarks.texts import SEED, n_utf8_bytes
+from benchmarks.texts import SEED, n_utf8_bytes, queries, stream
 
 
 def resident_bytes(field: str = "VmRSS") -> int:
@@ -49,7 +48,7 @@ def idle(script: str, n_conversations: str, compact: str) -> dict[str, float]:
 
     warm = ContextGatekeeper(4000)
     warm.add_turns(stream(script, 100))
-    warm.select(queries()[0])
+    warm.select(queries("mixed")[0])
     gates, n_bytes = [], 0
     gc.collect()
     before = resident_bytes()

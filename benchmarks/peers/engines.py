@@ -13,12 +13,13 @@ from importlib.util import find_spec
 from math import log
 from operator import itemgetter
 
+from benchmarks.kernels import FORMULA, K1, B
 from benchmarks.peers.corpus import Corpus
 from gatekeeper._core.term_matrix import TermMatrix
 from gatekeeper._core.vocabulary import Vocabulary
 from gatekeeper.anchor import LEXICON
 
-K1, B, TOP = 1.2, 0.75, 20
+TOP = 20
 CHUNK = 1000
 
 
@@ -76,11 +77,7 @@ class Kernel(Engine):
     def query(self, i: int) -> object:
         query = Vocabulary(LEXICON)
         query.add((self.corpus.queries[i % self.n_queries],))
-        ids = self.vocabulary.find(query)
-        _, idf, _ = self.matrix.weigh(ids)
-        return self.matrix.top(
-            ids, idf, idf_mass=sum(idf), k=TOP, k1=K1, b=B, weight_user=1.5, weight_assistant=0.7, weight_exact=1.0,
-            weight_recency=0.2, recency_window=100.0)  # fmt: skip
+        return self.matrix.top(self.vocabulary.find(query), None, FORMULA, k=TOP)
 
     def append(self, turn: int) -> None:
         self._add(self.corpus.extra[turn])

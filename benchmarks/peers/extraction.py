@@ -9,9 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.peers.clock import Scale, Work, race
-from benchmarks.peers.corpus import stream
 from benchmarks.peers.results import Chart, Results
-from benchmarks.texts import SCRIPTS, conversations, n_utf8_bytes
+from benchmarks.texts import SCRIPTS, conversations, n_utf8_bytes, stream
 from gatekeeper._core.vocabulary import Vocabulary
 from gatekeeper.anchor import LEXICON
 
@@ -29,13 +28,16 @@ class Extractor:
 
     def __init__(self) -> None:
         """Load what a fresh process would load once."""
+        self.vocabulary = Vocabulary(LEXICON)
 
     @classmethod
     def is_installed(cls) -> bool:
         return not cls.package or find_spec(cls.package) is not None
 
     def run(self, texts: Texts) -> object:
-        return Vocabulary(LEXICON).add(texts)  # with the sentence bounds of each text
+        """With the sentence bounds of each text; one vocabulary, emptied for each conversation."""
+        self.vocabulary.truncate(0)
+        return self.vocabulary.add(texts)
 
 
 class Twin(Extractor):

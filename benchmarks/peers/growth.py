@@ -8,8 +8,9 @@ from statistics import median
 from time import process_time_ns
 
 from benchmarks.peers.clock import Scale, Work, race
-from benchmarks.peers.corpus import N_EXTRA, queries, stream
+from benchmarks.peers.corpus import N_EXTRA
 from benchmarks.peers.results import Results
+from benchmarks.texts import queries, stream
 from gatekeeper import ContextGatekeeper
 
 RUNS = 3
@@ -62,7 +63,7 @@ def _add_and_select(n_turns: int) -> Work:
     turns = list(stream("mixed", n_turns + N_EXTRA))
     gate = ContextGatekeeper(4000)
     gate.add_turns(islice(turns, n_turns))
-    asked = queries()
+    asked = queries("mixed")
 
     def run(i: int) -> None:
         gate.add_turn(*turns[n_turns + i % N_EXTRA])

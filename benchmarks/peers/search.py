@@ -26,7 +26,7 @@ from benchmarks.peers.engines import (
     lucene_idf,
 )
 from benchmarks.peers.results import Chart, Results
-from gatekeeper._core.term_matrix import TermMatrix
+from gatekeeper._core.term_matrix import Formula, TermMatrix
 from gatekeeper._core.vocabulary import Vocabulary
 from gatekeeper.anchor import LEXICON
 
@@ -100,6 +100,9 @@ def _all_queries(engine: Engine) -> Callable[[int], None]:
 
 # --- the same turn first
 
+USER_SIDE = Formula(k1=K1, b=B, weight_user=1.0, weight_assistant=0.0, weight_exact=0.0, weight_recency=0.0,
+                    recency_window=1)  # fmt: skip
+
 
 class OneSided:
     """Each turn's texts on the user's side alone, scored by BM25 alone, with any idf."""
@@ -119,8 +122,7 @@ class OneSided:
         df, own, _ = self.matrix.weigh(ids)
         idf = own if idf_of is None else array("d", idf_of(self.n_turns, df))
         turns = self.matrix.top(
-            ids, idf, idf_mass=1.0, k=1, k1=K1, b=B, weight_user=1.0, weight_assistant=0.0, weight_exact=0.0,
-            weight_recency=0.0, recency_window=100.0)[0]  # fmt: skip
+            ids, idf, USER_SIDE, k=1)[0]
         return turns[0]
 
 

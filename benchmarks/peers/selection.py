@@ -5,9 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from benchmarks.peers.clock import Scale, Work, race
-from benchmarks.peers.corpus import queries
 from benchmarks.peers.results import Results
-from benchmarks.texts import SCRIPTS, Turn, conversation
+from benchmarks.texts import SCRIPTS, Turn, conversation, queries
 from gatekeeper import ContextGatekeeper
 
 MAX_TOKENS = 1000
@@ -101,15 +100,14 @@ PEERS: list[type[Memory]] = [LangChainTrim, LlamaIndexMemory, MiniLm]
 def selection(scale: Scale) -> Results:
     """Row 5, on the mixed conversation; gatekeeper alone on the two others."""
     results = Results()
-    turns, asked = conversation("mixed", 100), queries()
+    turns, asked = conversation("mixed", 100), queries("mixed")
     kinds = [kind for kind in [Memory, *PEERS] if kind.is_installed()]
     taken = race({kind.name: Work(kind(turns, asked).ask) for kind in kinds}, scale)
     for kind in PEERS:
         results.versus("select, 100 turns, mixed", taken[Memory.name], kind.name, taken.get(kind.name), kind.goal)
     own = {}
     for script in SCRIPTS[:2]:
-        asked = [user[:40] for user, _ in conversation(script, 8, seed=7)]
-        own[script] = Work(Memory(conversation(script, 100), asked).ask)
+        own[script] = Work(Memory(conversation(script, 100), queries(script)).ask)
     for script, ns in race(own, scale).items():
         results.limit(f"select, 100 turns, {script}", ns / 1e3, "µs")
     return results

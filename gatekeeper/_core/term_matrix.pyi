@@ -13,6 +13,37 @@ _Float64: TypeAlias = array[float] | NDArray[np.float64]
 _Postings: TypeAlias = Sequence[tuple[int, int, int]]
 
 @disjoint_base
+class Formula:
+    def __new__(
+        cls,
+        *,
+        k1: float,
+        b: float,
+        weight_user: float,
+        weight_assistant: float,
+        weight_exact: float,
+        weight_recency: float,
+        recency_window: float,
+        joint: bool = False,
+    ) -> Self: ...
+    @property
+    def joint(self) -> bool: ...
+    @property
+    def k1(self) -> float: ...
+    @property
+    def b(self) -> float: ...
+    @property
+    def weight_user(self) -> float: ...
+    @property
+    def weight_assistant(self) -> float: ...
+    @property
+    def weight_exact(self) -> float: ...
+    @property
+    def weight_recency(self) -> float: ...
+    @property
+    def recency_window(self) -> float: ...
+
+@disjoint_base
 class TermMatrix:
     def __new__(cls, vocabulary: Vocabulary) -> Self: ...
     @property
@@ -35,17 +66,10 @@ class TermMatrix:
     def top(
         self,
         term_ids: _Int32,
-        idf: _Float64,
+        idf: _Float64 | None,
+        formula: Formula,
         *,
-        idf_mass: float,
         k: int,
-        k1: float,
-        b: float,
-        weight_user: float,
-        weight_assistant: float,
-        weight_exact: float,
-        weight_recency: float,
-        recency_window: float,
         extra_postings: Sequence[_Postings] = (),
         allowed: _Int32 | None = None,
     ) -> tuple[array[int], array[float], array[float], array[float], array[int]]: ...
@@ -57,6 +81,7 @@ class TermMatrix:
         *,
         k1: float,
         b: float,
+        joint: bool = False,
         extra_postings: Sequence[_Postings] = (),
     ) -> tuple[array[int], array[int], array[float], array[float]]: ...
     def holds_any(self, turn: int, term_ids: _Int32) -> bool: ...

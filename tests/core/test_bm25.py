@@ -93,8 +93,7 @@ def test_the_conversations_own_lex_is_that_of_its_scipy_matrices_to_the_bit(hist
         return
     mass = reference.total(weights)
     found, _, *lex, _ = matrix.top(
-        ids, weights, idf_mass=mass, k=len(history), k1=1.2, b=0.75, weight_user=1.5, weight_assistant=0.7,
-        weight_exact=1.0, weight_recency=0.2, recency_window=100)  # fmt: skip
+        ids, weights, gate._corpus.formula, k=len(history))
     for side, name in enumerate(("user", "assistant")):
         for layout in ("csr", "csc"):
             sparse = gate.to_scipy(name, layout)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reference_text import anchors, is_ngram, sentence_ends
 from strategies import sides, turns
 
-from gatekeeper._core.term_matrix import TermMatrix
+from gatekeeper._core.term_matrix import Formula, TermMatrix
 from gatekeeper._core.vocabulary import Vocabulary
 from gatekeeper.anchor import LEXICON
 
@@ -139,8 +139,8 @@ def test_the_best_blocks_have_the_scores_of_the_twin_to_the_bit(history, query, 
     allowed = data.draw(st.none() | st.sets(st.integers(0, 10)).map(sorted))
     k = data.draw(st.integers(0, 12))
     expected = [c for c in twin.scored(found) if allowed is None or c.turn in allowed][:k]
-    best = matrix.top(ids, weights, idf_mass=reference.total(weights), k=k, extra_postings=extra,
-                      allowed=None if allowed is None else array("i", allowed), **{**WEIGHTS, **chosen})  # fmt: skip
+    best = matrix.top(ids, weights, Formula(**{**WEIGHTS, **chosen}), k=k, extra_postings=extra,
+                      allowed=None if allowed is None else array("i", allowed))  # fmt: skip
     assert list(zip(*best, strict=True)) == [(c.turn, c.score, *c.lex, int(c.exact)) for c in expected]
     for candidate in expected:
         tf_user, tf_assistant, *parts = matrix.parts(
@@ -156,15 +156,15 @@ def test_scores_of_long_conversations_ties_to_the_newer_turn(n_turns: int) -> No
     matrix = built(history)
     ids = ids_of(matrix, ["alpha", "gamma"])
     weights = matrix.weigh(ids)[1]
-    arguments = {**WEIGHTS, "weight_recency": 0.0, "idf_mass": sum(weights)}
-    found, scores, *_ = matrix.top(ids, weights, k=10**6, **arguments)
+    formula = Formula(**{**WEIGHTS, "weight_recency": 0.0})
+    found, scores, *_ = matrix.top(ids, None, formula, k=10**6)
     assert sorted(found) == list(range(n_turns))
     order = sorted(zip(scores, found, strict=True), reverse=True)
     assert list(zip(scores, found, strict=True)) == order
     for k in (1, 20, n_turns - 1):
-        assert list(matrix.top(ids, weights, k=k, **arguments)[0]) == list(found)[:k]
+        assert list(matrix.top(ids, weights, formula, k=k)[0]) == list(found)[:k]
     tail = array("i", range(n_turns - n_turns // 3, n_turns))
-    assert list(matrix.top(ids, weights, k=10**6, allowed=tail, **arguments)[0]) == [t for t in found if t in set(tail)]
+    assert list(matrix.top(ids, weights, formula, k=10**6, allowed=tail)[0]) == [t for t in found if t in set(tail)]
 
 
 def test_a_count_stops_at_65535() -> None:
@@ -292,7 +292,7 @@ def test_what_does_not_exist_is_named_in_the_error() -> None:
         with pytest.raises(IndexError):
             broken()
     with pytest.raises(ValueError, match="differ in length"):
-        matrix.top(one, array("d"), idf_mass=1.0, k=1, **WEIGHTS)
+        matrix.top(one, array("d"), Formula(**WEIGHTS), k=1)
     with pytest.raises(ValueError, match="group_ends must ascend"):
         matrix.turns_with(one, array("i", [2]))
     matrix.vocabulary.add(("only one side",))
@@ -314,9 +314,9 @@ def test_extra_postings_must_be_of_existing_turns_in_order() -> None:
     searched, weight = array("i", [-2]), array("d", [1.0])
     for postings in ([(2, 1, 0)], [(-1, 1, 0)], [(1, 1, 0), (0, 1, 0)], [(0, 1, 0), (0, 1, 0)]):
         with pytest.raises(ValueError, match="existing turns, ascending"):
-            matrix.top(searched, weight, idf_mass=1.0, k=1, extra_postings=[postings], **WEIGHTS)
+            matrix.top(searched, weight, Formula(**WEIGHTS), k=1, extra_postings=[postings])
     with pytest.raises(ValueError, match="extra postings that are not there"):
-        matrix.top(array("i", [-3]), weight, idf_mass=1.0, k=1, extra_postings=[[(0, 1, 0)]], **WEIGHTS)
+        matrix.top(array("i", [-3]), weight, Formula(**WEIGHTS), k=1, extra_postings=[[(0, 1, 0)]])
     for call in (lambda: matrix.parts(0, searched, array("d"), k1=1.2, b=0.75, extra_postings=[[]]),
                  lambda: matrix.sentence_hits(array("i", [0]), searched, array("d"))):  # fmt: skip
         with pytest.raises(ValueError, match="differ in length"):
