@@ -49,7 +49,8 @@ class Anchor:
     """A lexical unit of a query, with what the conversation knows of it.
 
     term_id: its id in the conversation, -1 for one that no turn holds, -2 - j for the j-th anchor that is
-    found by searching the text. weight: its idf, less for n-grams and for what no turn holds. postings: those of a searched anchor, (turn, tf_user, tf_assistant) by turn.
+    found by searching the text. weight: its idf, less for n-grams and for what no turn holds.
+    postings: those of a searched anchor, (turn, tf_user, tf_assistant) by turn.
     """
 
     __slots__ = ("_local_id", "_vocabulary", "df", "idf", "inherited", "is_ngram", "is_searched", "last_turn",

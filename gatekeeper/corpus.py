@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 USER, ASSISTANT = 0, 1
+INHERITED_TURNS = 8  # of the topic; a query that points back looks no further
 
 
 class Corpus:
@@ -127,10 +128,12 @@ class Corpus:
     def inherited(self) -> list[Anchor]:
         """The user-side anchors of the topic's last turn that has any, for a query that points back.
 
-        A turn that points back itself ("go on") hands on what stands before it too, within the topic's window.
+        A turn that points back itself ("go on") hands on what stands before it too, within the topic's last turns.
         """
         ids: dict[int, None] = {}
-        for turn_id in range(len(self.texts) - 1, len(self.texts) - 1 - self.topic_window(), -1):
+        n_turns = len(self.texts)
+        first = max(self.topic_starts[-1], n_turns - INHERITED_TURNS) if n_turns else 0
+        for turn_id in range(n_turns - 1, first - 1, -1):
             side = self.matrix.side_terms(turn_id, USER)
             ids.update(dict.fromkeys(side))
             if side and not is_deictic(self.block(turn_id).user):

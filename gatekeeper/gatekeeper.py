@@ -31,6 +31,7 @@ from gatekeeper.selector import cover_minimum, fill_budget, is_empty
 from gatekeeper.settings import Settings
 from gatekeeper.sparse import QueryArrays, recall, to_scipy
 from gatekeeper.tokens import estimate_tokens
+from gatekeeper.topic_gate import asks_or_is_blank
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -205,7 +206,8 @@ class ContextGatekeeper:
         if self.settings.whole_blocks:
             cover = fill_budget(self._corpus, selection.candidates, idf, budget, self._cost, self._count)
         else:
-            cover = cover_minimum(selection.candidates, idf, budget, self.settings)
+            cover = cover_minimum(
+                selection.candidates, idf, budget, self.settings.coverage_stop, self.settings.n_covers)
         selection.steps, selection.reasons = cover.steps, cover.reasons
         selection.coverable_mass = cover.coverable_mass
         while True:
@@ -298,7 +300,7 @@ def _points_back(query: Query, gate: GateDecision, anchors: list[Anchor], settin
         return gate.deictic
     if any(anchor.df for anchor in anchors):
         return False
-    return FBRULE(query) if query.fallback else gate.overlap > settings.overlap_continue
+    return gate.overlap > settings.overlap_continue if len(query.vocabulary) else asks_or_is_blank(query.fallback)
 
 
 def _checked_turn(position: int, turn: object) -> tuple[str, str]:
@@ -316,6 +318,3 @@ def _warn(message: str, *values: object) -> None:
     import logging
 
     logging.getLogger("gatekeeper").warning(message, *values)
-import re as _re
-INTER=_re.compile(r'什么|为何|为啥|怎|如何|咋|哪|谁|吗|呢|几|how|why|what|when|where|which|who|[?？]|^\W*$')
-def FBRULE(query): return bool(INTER.search(query.fallback))

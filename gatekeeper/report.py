@@ -9,6 +9,7 @@ from gatekeeper.block import (
     NO_ANCHOR,
     NO_CONTENT_WORD,
     SWITCH,
+    TOO_LITTLE,
     Anchor,
     Candidate,
     Selection,
@@ -16,7 +17,7 @@ from gatekeeper.block import (
 )
 from gatekeeper.corpus import Corpus
 from gatekeeper.pruning import bits_of
-from gatekeeper.sparse import ContentWords, QueryArrays, content_words, score_blocks
+from gatekeeper.sparse import ContentWords, QueryArrays, content_words, holds_enough, score_blocks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,18 +141,22 @@ def _step(selection: Selection, step: Step, budget_left: int) -> dict[str, Any]:
 
 def _turns(corpus: Corpus, selection: Selection, arrays: QueryArrays) -> list[dict[str, Any]]:
     """Every turn: chosen, or why not; its score where it shares an anchor, its tokens where it was a candidate."""
-    scores: dict[int, float] = {}
+    scored: dict[int, Candidate] = {}
     if arrays.idf_mass > 0.0:
-        scores = {c.turn_id: c.score for c in score_blocks(corpus, arrays, corpus.matrix.n_turns)}
+        scored = {c.turn_id: c for c in score_blocks(corpus, arrays, corpus.matrix.n_turns)}
+    scores = {turn_id: candidate.score for turn_id, candidate in scored.items()}
     costs = {c.turn_id: c.cost for c in selection.candidates}
     decisions = dict.fromkeys(range(corpus.matrix.n_turns), NO_ANCHOR)
-    for turn_id in scores:
-        decisions[turn_id] = BELOW_TOP
-    words = ContentWords(corpus, selection.query_anchors) if selection.gate.action == SWITCH else None
+    for turn_id, candidate in scored.items():
+        enough = holds_enough(corpus, candidate, selection.gate.action)
+        decisions[turn_id] = BELOW_TOP if enough else TOO_LITTLE
+    words = ContentWords(corpus, selection.query_anchors) if (
+        selection.gate.action == SWITCH and corpus.settings.content_filter) else None
     if words:
         for turn_id in scores:
             if not words.are_in(turn_id):
                 decisions[turn_id] = NO_CONTENT_WORD
+    scores.update((c.turn_id, c.score) for c in selection.candidates)
     decisions.update(selection.reasons)
     decisions.update((step.candidate.turn_id, CHOSEN) for step in selection.steps)
     return [

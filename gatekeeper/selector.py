@@ -6,7 +6,6 @@ from gatekeeper._core.bm25 import cost_power
 from gatekeeper.block import COVERED, EMPTY, NO_ROOM, NOTHING_NEW, Candidate, Step
 from gatekeeper.corpus import ASSISTANT, USER, Corpus
 from gatekeeper.pruning import idf_mass, keep
-from gatekeeper.settings import Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,15 +59,14 @@ def is_empty(candidate: Candidate) -> bool:
 
 
 def cover_minimum(
-    candidates: Sequence[Candidate], idf: Sequence[float], budget: int, settings: Settings
+    candidates: Sequence[Candidate], idf: Sequence[float], budget: int, coverage_stop: float, n_covers: int = 1
 ) -> Cover:
-    """Greedy cover: the greatest gain that fits, until `coverage_stop` of the coverable idf mass is covered.
+    """Greedy cover: the greatest gain that fits, until `coverage_stop` of the coverable idf mass is covered n times.
 
     Ties go to the higher score, then to the newer turn. Sets the reason of every candidate that stays out.
     """
     cover = Cover(candidates, idf, budget)
     left = [candidate for candidate in candidates if not is_empty(candidate)]
-    coverage_stop, n_covers = settings.coverage_stop, settings.n_covers
     while left:
         if cover.covered_mass >= coverage_stop * cover.coverable_mass:
             n_covers -= 1
@@ -118,9 +116,9 @@ def fill_budget(
             continue
         candidate.covers = candidate.holds
         if not all(is_short):
-            pruned.append((candidate, kept))
+            pruned.append(candidate)
         cover.take(candidate, cover.gain(candidate))
-    for candidate, kept in pruned:
+    for candidate in pruned:
         _restore(corpus, candidate, cover, cost_of)
     return cover
 

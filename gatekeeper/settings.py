@@ -52,13 +52,13 @@ class Settings:
         "overlap_continue": (0.45, float, 0.0, 1.0),
         "overlap_switch": (0.20, float, 0.0, 1.0),
         "new_ratio_switch": (0.70, float, 0.0, 1.0),
-        "topic_window": (2, int, 1, 1000),
+        "topic_window": (1, int, 1, 1000),
         "ngram_weight": (0.3, float, 0.0, 1.0),
-        "unseen_weight": (0.6, float, 0.0, 1.0),
+        "unseen_weight": (0.5, float, 0.0, 1.0),
         "implied_mass": (0.5, float, 0.0, 1e9),
         "pronoun_mass": (1.0, float, 0.0, 1e9),
         "answer_mass": (2.0, float, 0.0, 1e9),
-        "min_lexical_score": (0.7, float, 0.0, 1e9),
+        "min_lexical_score": (0.9, float, 0.0, 1e9),
         "topic_score_ratio": (0.5, float, 0.0, 1.0),
         "weight_user": (1.5, float, 0.0, 1e9),
         "weight_assistant": (0.7, float, 0.0, 1e9),
@@ -76,7 +76,7 @@ class Settings:
         "joint_sides": (False, bool, 0, 1),
         "stems": (False, bool, 0, 1),
         "whole_side_tokens": (250, int, 0, 10**9),
-        "n_covers": (1, int, 1, 1000),
+        "n_covers": (2, int, 1, 1000),
         "whole_blocks": (False, bool, 0, 1),
     }
     __slots__ = tuple(_FIELDS)
@@ -134,8 +134,8 @@ class Settings:
         """The most evidence for the budget: whole blocks by score, pruned only where the whole does not fit."""
         return cls(
             whole_blocks=True, max_candidates=400, min_lexical_score=0.0, content_filter=False, stems=True,
-            joint_sides=True, weight_user=1.0, weight_assistant=0.0, weight_exact=0.0, weight_neighbours=0.4, weight_recency=0.3,
-            recency_window=12)
+            joint_sides=True, weight_user=1.0, weight_assistant=0.0, weight_exact=0.0, weight_neighbours=0.4,
+            weight_recency=0.5, recency_window=12)
 
     def replace(self, **changes: float) -> Settings:
         """A copy with some values changed."""

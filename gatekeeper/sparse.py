@@ -45,7 +45,7 @@ def recall(corpus: Corpus, query: Query, arrays: QueryArrays, action: str) -> li
     settings = corpus.settings
     max_candidates = settings.max_candidates
     if settings.weight_neighbours:
-        return score_with_neighbours(corpus, arrays)
+        return score_with_neighbours(corpus, arrays, action)
     words = ContentWords(corpus, query) if action == SWITCH and settings.content_filter else None
     allowed = words.turns() if words else None
     while True:
@@ -59,16 +59,23 @@ def recall(corpus: Corpus, query: Query, arrays: QueryArrays, action: str) -> li
 
 
 def _above_least(corpus: Corpus, candidates: list[Candidate], action: str) -> list[Candidate]:
-    """Without the blocks whose lexical score is too low; within a topic that goes on less is asked.
+    return [candidate for candidate in candidates if holds_enough(corpus, candidate, action)]
 
-    A conversation that recall would let through as a whole asks for less: its idf says little yet.
+
+def holds_enough(corpus: Corpus, candidate: Candidate, action: str) -> bool:
+    """Whether the lexical score of a block is high enough; within a topic that goes on less is asked.
+
+    A conversation that recall would let through as a whole asks for less too: its idf says little yet.
     """
     settings = corpus.settings
     least = settings.min_lexical_score * min(1.0, corpus.matrix.n_blocks / settings.max_candidates)
-    topic_start = corpus.topic_starts[-1] if action == CONTINUE and corpus.topic_starts else len(corpus.texts)
-    return [c for c in candidates
-            if settings.weight_user * c.lex_user + settings.weight_assistant * c.lex_assistant
-            >= (least * settings.topic_score_ratio if c.turn_id >= topic_start else least)]
+    if action == CONTINUE and corpus.topic_starts and candidate.turn_id >= corpus.topic_starts[-1]:
+        least *= settings.topic_score_ratio
+    return _lexical(settings, candidate) >= least
+
+
+def _lexical(settings: Settings, candidate: Candidate) -> float:
+    return settings.weight_user * candidate.lex_user + settings.weight_assistant * candidate.lex_assistant
 
 
 def score_blocks(
@@ -93,28 +100,32 @@ def score_blocks(
     ]
 
 
-def score_with_neighbours(corpus: Corpus, arrays: QueryArrays) -> list[Candidate]:
-    """Score turns by what they and the turns around them hold; recent turns count whether or not they hold any of it.
+def score_with_neighbours(corpus: Corpus, arrays: QueryArrays, action: str) -> list[Candidate]:
+    """Score turns by what they and the turns around them hold, best first, ties to the newer turn.
 
-    neighbours = weight_neighbours * sum of the lexical scores of the turns at distance d <= neighbour_window, over d.
+    neighbours = sum of lexical score / d over the turns at distance d <= neighbour_window. Where the topic goes on,
+    its last turns count whether or not they hold anything of the query; after a switch recency counts for nothing.
     """
     settings = corpus.settings
     n_turns = corpus.matrix.n_turns
     found = {c.turn_id: c for c in score_blocks(corpus, arrays, n_turns)}
     spread: dict[int, float] = {}
     for turn_id, candidate in found.items():
-        lexical = settings.weight_user * candidate.lex_user + settings.weight_assistant * candidate.lex_assistant
+        lexical = _lexical(settings, candidate)
         for distance in range(1, settings.neighbour_window + 1):
             for neighbour in (turn_id - distance, turn_id + distance):
                 spread[neighbour] = spread.get(neighbour, 0.0) + lexical / distance
-    recent = range(max(0, n_turns - settings.recency_window + 1), n_turns)
+    recent = range(max(0, n_turns - settings.recency_window + 1), n_turns) if action == CONTINUE else ()
     for turn_id in {*spread, *recent} - found.keys():
         if 0 <= turn_id < n_turns and corpus.texts[turn_id] is not None:
-            recency = max(0.0, 1.0 - (n_turns - turn_id) / settings.recency_window)
-            found[turn_id] = Candidate(turn_id, settings.weight_recency * recency, 0.0, 0.0, 0.0, recency)
+            found[turn_id] = Candidate(turn_id, 0.0, 0.0, 0.0, 0.0, 0.0)
     for turn_id, candidate in found.items():
+        age = n_turns - turn_id
+        candidate.recency = max(0.0, 1.0 - age / settings.recency_window) if action == CONTINUE else 0.0
         candidate.neighbours = spread.get(turn_id, 0.0)
-        candidate.score += settings.weight_neighbours * candidate.neighbours
+        candidate.score = (
+            _lexical(settings, candidate) + settings.weight_exact * candidate.exact
+            + settings.weight_recency * candidate.recency + settings.weight_neighbours * candidate.neighbours)
     return sorted(found.values(), key=lambda c: (-c.score, -c.turn_id))[: settings.max_candidates]
 
 
@@ -283,4 +294,4 @@ def _vector(name: str, values: ArrayLike, length: int) -> NDArray[np.float64]:
     return vector
 
 
-__all__ = ["ContentWords", "content_words", "recall", "score_blocks", "score_matrix", "to_scipy"]
+__all__ = ["ContentWords", "content_words", "holds_enough", "recall", "score_blocks", "score_matrix", "to_scipy"]

@@ -40,17 +40,21 @@ class Stems:
         self._vocabulary: Vocabulary | None = None
         self._ids: dict[str, list[int]] = {}
         self._n_read = 0
+        self._has_gaps = False
 
     def index(self, vocabulary: Vocabulary) -> dict[str, list[int]]:
-        """Stem to term ids, of words alone."""
-        if vocabulary is not self._vocabulary or len(vocabulary) < self._n_read:
+        """Stem to term ids, of words alone. O(new terms); O(all) once one was removed, since its id is given again."""
+        if vocabulary is not self._vocabulary or len(vocabulary) < self._n_read or self._has_gaps:
             self._vocabulary, self._ids, self._n_read = vocabulary, {}, 0
         for term_id in range(self._n_read, len(vocabulary)):
-            if not vocabulary.is_ngram(term_id):
-                self._ids.setdefault(stem(vocabulary.text(term_id)), []).append(term_id)
+            try:
+                if not vocabulary.is_ngram(term_id):
+                    self._ids.setdefault(stem(vocabulary.text(term_id)), []).append(term_id)
+            except IndexError:  # a gap
+                continue
         self._n_read = len(vocabulary)
         return self._ids
 
     def forget(self) -> None:
-        """Read everything anew when asked next: terms were removed, and their ids may be given again."""
-        self._vocabulary = None
+        """Terms were removed from the vocabulary."""
+        self._vocabulary, self._has_gaps = None, True

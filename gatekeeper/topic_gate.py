@@ -33,42 +33,48 @@ MAX_PRONOUNS = 2
 TAIL = 12  # characters at the end of a turn where its question mark stands
 
 
-class _Deictic:
-    """The patterns as one expression, compiled when it is first asked: importing `re` costs milliseconds."""
+# What a question without any anchor asks with: it means the turn before it. "ok" and a bare "introduction" do not.
+INTERROGATIVES = (
+    r"什么|为何|为啥|怎|如何|咋|哪|谁|吗|呢|几|[?？]|(?<![a-z])(?:how|why|what|when|where|which|who)(?![a-z])")
 
-    def __init__(self) -> None:
-        self.expression: re.Pattern[str] | None = None
 
-    def __call__(self, text: str) -> bool:
-        if self.expression is None:
+class _Expression:
+    """A regular expression that is compiled when it is first asked: importing `re` costs milliseconds."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.compiled: re.Pattern[str] | None = None
+
+    def __call__(self) -> re.Pattern[str]:
+        if self.compiled is None:
             import re
 
-            self.expression = re.compile("|".join(DEICTIC_PATTERNS))
-        head = text.lstrip()[:LONGEST_DEICTIC]
-        folded = fold(head)
-        if folded.startswith("it") and head[:2].isupper():  # the department, not the pronoun
-            return False
-        return self.expression.match(folded) is not None
+            self.compiled = re.compile(self.pattern)
+        return self.compiled
 
 
-is_deictic = _Deictic()
+_deictic = _Expression("|".join(DEICTIC_PATTERNS))
+_pronouns = _Expression(PRONOUNS)
+_interrogatives = _Expression(INTERROGATIVES)
 
 
-class _Pronouns:
-    """Counts pronouns, up to two; the expression is compiled when it is first needed."""
-
-    def __init__(self) -> None:
-        self.expression: re.Pattern[str] | None = None
-
-    def __call__(self, text: str) -> int:
-        if self.expression is None:
-            import re
-
-            self.expression = re.compile(PRONOUNS)
-        return min(MAX_PRONOUNS, len(self.expression.findall(fold(text[:PRONOUN_CHARACTERS]))))
+def is_deictic(text: str) -> bool:
+    """Whether a text points back at its head."""
+    head = text.lstrip()[:LONGEST_DEICTIC]
+    folded = fold(head)
+    if folded.startswith("it") and head[:2].isupper():  # the department, not the pronoun
+        return False
+    return _deictic().match(folded) is not None
 
 
-n_pronouns = _Pronouns()
+def n_pronouns(text: str) -> int:
+    """Pronouns in the head of a text, at most two."""
+    return min(MAX_PRONOUNS, len(_pronouns().findall(fold(text[:PRONOUN_CHARACTERS]))))
+
+
+def asks_or_is_blank(fallback: str) -> bool:
+    """Whether a query without anchors asks something, or says nothing at all in words."""
+    return not any(map(str.isalnum, fallback)) or _interrogatives().search(fallback) is not None
 
 
 def topic_masses(masses: Sequence[float], window: int) -> tuple[float, float]:
@@ -108,7 +114,7 @@ def implied_mass(text: str, last_turn: tuple[str, str] | None, settings: Setting
 
 def says_nothing(fallback: str) -> bool:
     """Whether a query without anchors is made of listed words, not of signs or single letters."""
-    return any(a.isalnum() and (b.isalnum() or not a.isascii()) for a, b in zip(fallback, fallback[1:] + " "))
+    return any(a.isalnum() and (b.isalnum() or not a.isascii()) for a, b in zip(fallback, fallback[1:] + " ", strict=True))
 
 
 def asks(text: str) -> bool:
