@@ -8,6 +8,7 @@ from gatekeeper.anchor import Query
 from gatekeeper.block import (
     CONTINUE,
     TAKEN_BACK,
+    TOO_LITTLE,
     Anchor,
     Block,
     Candidate,
@@ -29,7 +30,7 @@ from gatekeeper.prompt import render_block, render_prompt
 from gatekeeper.pruning import bits_of, prune
 from gatekeeper.selector import cover_minimum, fill_budget, is_empty
 from gatekeeper.settings import Settings
-from gatekeeper.sparse import QueryArrays, recall, to_scipy
+from gatekeeper.sparse import QueryArrays, holds_enough, recall, to_scipy
 from gatekeeper.tokens import estimate_tokens
 from gatekeeper.topic_gate import asks_or_is_blank
 
@@ -206,8 +207,9 @@ class ContextGatekeeper:
         if self.settings.whole_blocks:
             cover = fill_budget(self._corpus, selection.candidates, idf, budget, self._cost, self._count)
         else:
-            cover = cover_minimum(
-                selection.candidates, idf, budget, self.settings.coverage_stop, self.settings.n_covers)
+            enough = [c for c in selection.candidates if holds_enough(self._corpus, c, selection.gate.action)]
+            cover = cover_minimum(enough, idf, budget, self.settings.coverage_stop, self.settings.n_covers)
+            cover.reasons.update((c.turn_id, TOO_LITTLE) for c in selection.candidates if c not in enough)
         selection.steps, selection.reasons = cover.steps, cover.reasons
         selection.coverable_mass = cover.coverable_mass
         while True:

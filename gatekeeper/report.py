@@ -9,7 +9,6 @@ from gatekeeper.block import (
     NO_ANCHOR,
     NO_CONTENT_WORD,
     SWITCH,
-    TOO_LITTLE,
     Anchor,
     Candidate,
     Selection,
@@ -17,7 +16,7 @@ from gatekeeper.block import (
 )
 from gatekeeper.corpus import Corpus
 from gatekeeper.pruning import bits_of
-from gatekeeper.sparse import ContentWords, QueryArrays, content_words, holds_enough, score_blocks
+from gatekeeper.sparse import ContentWords, QueryArrays, content_words, score_blocks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,15 +140,13 @@ def _step(selection: Selection, step: Step, budget_left: int) -> dict[str, Any]:
 
 def _turns(corpus: Corpus, selection: Selection, arrays: QueryArrays) -> list[dict[str, Any]]:
     """Every turn: chosen, or why not; its score where it shares an anchor, its tokens where it was a candidate."""
-    scored: dict[int, Candidate] = {}
+    scores: dict[int, float] = {}
     if arrays.idf_mass > 0.0:
-        scored = {c.turn_id: c for c in score_blocks(corpus, arrays, corpus.matrix.n_turns)}
-    scores = {turn_id: candidate.score for turn_id, candidate in scored.items()}
+        scores = {c.turn_id: c.score for c in score_blocks(corpus, arrays, corpus.matrix.n_turns)}
     costs = {c.turn_id: c.cost for c in selection.candidates}
     decisions = dict.fromkeys(range(corpus.matrix.n_turns), NO_ANCHOR)
-    for turn_id, candidate in scored.items():
-        enough = holds_enough(corpus, candidate, selection.gate.action)
-        decisions[turn_id] = BELOW_TOP if enough else TOO_LITTLE
+    for turn_id in scores:
+        decisions[turn_id] = BELOW_TOP
     words = ContentWords(corpus, selection.query_anchors) if (
         selection.gate.action == SWITCH and corpus.settings.content_filter) else None
     if words:

@@ -51,15 +51,11 @@ def recall(corpus: Corpus, query: Query, arrays: QueryArrays, action: str) -> li
     while True:
         candidates = score_blocks(corpus, arrays, max_candidates, allowed)
         if words is None or allowed is None:
-            return _above_least(corpus, candidates, action)
+            return candidates
         false_hits = {c.turn_id for c in candidates if not words.are_in(c.turn_id)}
         if not false_hits:
-            return _above_least(corpus, candidates, action)
+            return candidates
         allowed = array("i", [turn for turn in allowed if turn not in false_hits])
-
-
-def _above_least(corpus: Corpus, candidates: list[Candidate], action: str) -> list[Candidate]:
-    return [candidate for candidate in candidates if holds_enough(corpus, candidate, action)]
 
 
 def holds_enough(corpus: Corpus, candidate: Candidate, action: str) -> bool:

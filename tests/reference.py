@@ -281,7 +281,6 @@ class Conversation:
         passing = self.passing(query) if self.gate_query(query)[0] == "switch" else set(range(len(self.turns)))
         best = [c for c in self.scored(found) if c.turn in passing][: self.settings.max_candidates] if any(
             anchor.weight for anchor in found) else []
-        best = [c for c in best if self.holds_enough(c, self.gate_query(query)[0])]
         for candidate in best:
             self.prune(candidate, found)
         return best
@@ -331,7 +330,7 @@ class Conversation:
     def cover(self, query: str, budget: int, count) -> list[tuple[int, float, list[str]]]:
         """The greedy steps: (turn, gain, newly covered anchors). count: tokens of a text; budget: of the prompt."""
         found = self.anchors(query)
-        candidates = self.candidates(query)
+        candidates = [c for c in self.candidates(query) if self.holds_enough(c, self.gate_query(query)[0])]
         left = [c for c in candidates if any(c.texts)]
         everything = set().union(*(c.covers for c in candidates))
         coverable = total(found[i].weight for i in sorted(everything))

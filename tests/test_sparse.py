@@ -147,15 +147,15 @@ def test_a_block_that_holds_too_little_of_the_query_is_out() -> None:
     gate = ContextGatekeeper(10**6)
     gate.add_turns(LONG)
     explained = gate.explain(query)
-    assert explained["candidates"] == []
+    assert gate.select(query) == []
     assert explained["turns"][0]["decision"] == "holds too little"
     gate = ContextGatekeeper(10**6, settings=Settings(min_lexical_score=0.0))
     gate.add_turns(LONG)
-    assert [candidate["turn_id"] for candidate in gate.explain(query)["candidates"]] == [0]
+    assert [block["turn_id"] for block in gate.select(query)] == [0]
 
 
 def test_a_short_conversation_asks_for_less() -> None:
-    assert recalled([LONG[0], *LONG[-2:]], "redis kafka zookeeper pulsar") == [0]
+    assert ids([LONG[0], *LONG[-2:]], "redis kafka zookeeper pulsar") == [0]
 
 
 def test_turns_beside_a_turn_that_answers_count_in_thorough() -> None:
