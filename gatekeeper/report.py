@@ -74,6 +74,7 @@ def _anchor(anchor: Anchor) -> dict[str, Any]:
         "text": anchor.text,
         "df": anchor.df,
         "idf": anchor.idf,
+        "weight": anchor.weight,
         "origin": "inherited" if anchor.inherited else "query",
         "searched": anchor.is_searched,
     }

@@ -23,6 +23,8 @@ class Cover:
         self.steps: list[Step] = []
         self.covered = 0
         self.covered_mass = 0.0
+        self.this_cover = 0  # covered since the cover began anew
+        self.this_mass = 0.0
         coverable = 0
         for candidate in candidates:
             coverable |= candidate.covers
@@ -32,7 +34,7 @@ class Cover:
 
     def gain(self, candidate: Candidate) -> float:
         """Idf mass of what the block would newly cover, over cost ** 0.8."""
-        new = candidate.covers & ~self.covered
+        new = candidate.covers & ~self.this_cover
         if not new:
             return 0.0
         mass = self._masses.get(new)
@@ -42,13 +44,15 @@ class Cover:
 
     def begin_again(self) -> None:
         """Cover everything once more, by other blocks."""
-        self.covered = 0
-        self.covered_mass = 0.0
+        self.this_cover = 0
+        self.this_mass = 0.0
 
     def take(self, candidate: Candidate, gain: float) -> None:
         new = candidate.covers & ~self.covered
         self.covered |= new
         self.covered_mass = idf_mass(self.covered, self.idf)
+        self.this_cover |= candidate.covers
+        self.this_mass = idf_mass(self.this_cover, self.idf)
         self.budget_left -= candidate.cost
         self.steps.append(Step(candidate, gain, new, self.covered_mass))
 
@@ -68,7 +72,7 @@ def cover_minimum(
     cover = Cover(candidates, idf, budget)
     left = [candidate for candidate in candidates if not is_empty(candidate)]
     while left:
-        if cover.covered_mass >= coverage_stop * cover.coverable_mass:
+        if cover.this_mass >= coverage_stop * cover.coverable_mass:
             n_covers -= 1
             if not n_covers:
                 break
@@ -80,10 +84,10 @@ def cover_minimum(
         cover.take(best[3], best[0])
         left.remove(best[3])
     for candidate in left:
-        if not candidate.covers & ~cover.covered:
+        if not candidate.covers & ~cover.this_cover:
             cover.reasons[candidate.turn_id] = NOTHING_NEW
         else:
-            enough = cover.covered_mass >= coverage_stop * cover.coverable_mass
+            enough = cover.this_mass >= coverage_stop * cover.coverable_mass
             cover.reasons[candidate.turn_id] = COVERED if enough else NO_ROOM
     return cover
 

@@ -114,7 +114,8 @@ def implied_mass(text: str, last_turn: tuple[str, str] | None, settings: Setting
 
 def says_nothing(fallback: str) -> bool:
     """Whether a query without anchors is made of listed words, not of signs or single letters."""
-    return any(a.isalnum() and (b.isalnum() or not a.isascii()) for a, b in zip(fallback, fallback[1:] + " ", strict=True))
+    neighbours = zip(fallback, fallback[1:] + " ", strict=True)
+    return any(a.isalnum() and (b.isalnum() or not a.isascii()) for a, b in neighbours)
 
 
 def asks(text: str) -> bool:

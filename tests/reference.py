@@ -336,6 +336,7 @@ class Conversation:
         coverable = total(found[i].weight for i in sorted(everything))
         room = budget - count(f"[query] {query}")
         covered: set[int] = set()
+        ever: set[int] = set()
         steps: list[tuple[Candidate, float, list[str]]] = []
         n_covers = self.settings.n_covers
         while True:
@@ -355,9 +356,11 @@ class Conversation:
                 break
             gain, _, _, cost, new, best = max(options, key=lambda option: option[:3])
             left.remove(best)
+            first = sorted(best.covers - ever)
             covered |= best.covers
+            ever |= best.covers
             room -= cost
-            steps.append((best, gain, [found[i].text for i in new]))
+            steps.append((best, gain, [found[i].text for i in first]))
         while steps and count(prompt([c for c, _, _ in steps], query)) > budget:
             steps.pop()
         return [(candidate.turn, gain, new) for candidate, gain, new in steps]
