@@ -53,7 +53,7 @@ class Anchor:
     postings: those of a searched anchor, (turn, tf_user, tf_assistant) by turn.
     """
 
-    __slots__ = ("_local_id", "_vocabulary", "df", "idf", "inherited", "is_ngram", "is_searched", "last_turn",
+    __slots__ = ("_local_id", "_vocabulary", "df", "idf", "inherited", "is_ngram", "is_searched", "is_variant", "last_turn",
                  "postings", "term_id", "weight")
 
     def __init__(self, vocabulary: Texts, local_id: int, term_id: int, df: int, idf: float, last_turn: int,
@@ -68,6 +68,7 @@ class Anchor:
         self.is_ngram = is_ngram
         self.inherited = inherited
         self.is_searched = False
+        self.is_variant = False
         self.postings: Sequence[tuple[int, int, int]] = ()
 
     @property

@@ -159,6 +159,7 @@ class Corpus:
             idf = self.matrix.idf(min(self.matrix.n_blocks, anchor.df + sum(other.df for other in group)))
             for other in (anchor, *group):
                 other.weight = idf
+                other.is_variant = other is not anchor
             found += group
         return found
 

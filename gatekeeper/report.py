@@ -75,7 +75,7 @@ def _anchor(anchor: Anchor) -> dict[str, Any]:
         "df": anchor.df,
         "idf": anchor.idf,
         "weight": anchor.weight,
-        "origin": "inherited" if anchor.inherited else "query",
+        "origin": "inherited" if anchor.inherited else "stem" if anchor.is_variant else "query",
         "searched": anchor.is_searched,
     }
 

@@ -19,8 +19,8 @@ KEYS = {
     "candidates", "steps", "coverable_mass", "covered_mass", "coverage", "tokens", "prompt", "turns",
 }  # fmt: skip
 DECISIONS = {
-    block.CHOSEN, block.FORGOTTEN, block.NO_ANCHOR, block.NO_CONTENT_WORD, block.BELOW_TOP, block.TOO_LITTLE, block.EMPTY,
-    block.NOTHING_NEW, block.COVERED, block.NO_ROOM, block.TAKEN_BACK,
+    block.CHOSEN, block.FORGOTTEN, block.NO_ANCHOR, block.NO_CONTENT_WORD, block.BELOW_TOP, block.TOO_LITTLE,
+    block.EMPTY, block.NOTHING_NEW, block.COVERED, block.NO_ROOM, block.TAKEN_BACK,
 }  # fmt: skip
 PLAIN = (str, int, float, bool, type(None))
 
