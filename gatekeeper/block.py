@@ -53,8 +53,8 @@ class Anchor:
     postings: those of a searched anchor, (turn, tf_user, tf_assistant) by turn.
     """
 
-    __slots__ = ("_local_id", "_vocabulary", "df", "idf", "inherited", "is_ngram", "is_searched", "is_variant", "last_turn",
-                 "postings", "term_id", "weight")
+    __slots__ = ("_local_id", "_vocabulary", "df", "idf", "inherited", "is_ngram", "is_searched", "is_variant",
+                 "last_turn", "postings", "term_id", "weight")
 
     def __init__(self, vocabulary: Texts, local_id: int, term_id: int, df: int, idf: float, last_turn: int,
                  is_ngram: bool, inherited: bool = False) -> None:

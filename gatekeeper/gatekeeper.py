@@ -190,7 +190,8 @@ class ContextGatekeeper:
             anchors += corpus.variants(anchors)
         arrays = QueryArrays(anchors)
         candidates = recall(corpus, query, arrays, gate.action)
-        prune(corpus, candidates, arrays)
+        if not self.settings.whole_blocks:  # else as they are looked at
+            prune(corpus, candidates, arrays)
         return Selection(query, gate, anchors, candidates)
 
     def _choose(self, selection: Selection) -> None:
@@ -201,12 +202,13 @@ class ContextGatekeeper:
         if budget < 0:
             _warn("the constraints and the query take %d tokens, the budget is %d: nothing is selected",
                   selection.base_cost, self.token_budget)
-        for candidate in selection.candidates:
-            candidate.cost = 0 if is_empty(candidate) else self._cost(candidate)
-        idf = [anchor.weight for anchor in selection.anchors]
         if self.settings.whole_blocks:
-            cover = fill_budget(self._corpus, selection.candidates, idf, budget, self._cost, self._count)
+            cover = fill_budget(
+                self._corpus, selection.candidates, QueryArrays(selection.anchors), budget, self._cost, self._is_short)
         else:
+            for candidate in selection.candidates:
+                candidate.cost = 0 if is_empty(candidate) else self._cost(candidate)
+            idf = [anchor.weight for anchor in selection.anchors]
             enough = [c for c in selection.candidates if holds_enough(self._corpus, c, selection.gate.action)]
             cover = cover_minimum(enough, idf, budget, self.settings.coverage_stop, self.settings.n_covers)
             cover.reasons.update((c.turn_id, TOO_LITTLE) for c in selection.candidates if c not in enough)
@@ -224,7 +226,14 @@ class ContextGatekeeper:
 
     def _cost(self, candidate: Candidate) -> int:
         """Tokens of a block as it stands in the prompt, counted once for each text."""
-        text = render_block(candidate)
+        return self._cached_count(render_block(candidate))
+
+    def _is_short(self, text: str) -> bool:
+        """Whether a side goes in whole, where blocks do."""
+        most = self.settings.whole_side_tokens
+        return MAX_TOKENS_PER_CHARACTER * len(text) <= most or self._cached_count(text) <= most
+
+    def _cached_count(self, text: str) -> int:
         if self._count_tokens is estimate_tokens:
             return estimate_tokens(text)
         cost = self._counts.get(text)

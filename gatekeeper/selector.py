@@ -5,11 +5,15 @@ from __future__ import annotations
 from gatekeeper._core.bm25 import cost_power
 from gatekeeper.block import COVERED, EMPTY, NO_ROOM, NOTHING_NEW, Candidate, Step
 from gatekeeper.corpus import ASSISTANT, USER, Corpus
-from gatekeeper.pruning import idf_mass, keep
+from gatekeeper.pruning import idf_mass, keep, prune
+from gatekeeper.sparse import QueryArrays
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+MAX_MISSES = 20  # blocks in a row that do not fit
+PRUNED_AT_ONCE = 32
 
 # The exponent 0.8 of the gain's cost is a constant of the algorithm; `cost_power` is it.
 
@@ -93,38 +97,63 @@ def cover_minimum(
 
 
 def fill_budget(
-    corpus: Corpus, candidates: Sequence[Candidate], idf: Sequence[float], budget: int,
-    cost_of: Callable[[Candidate], int], count: Callable[[str], int],
+    corpus: Corpus, candidates: Sequence[Candidate], arrays: QueryArrays, budget: int,
+    cost_of: Callable[[Candidate], int], is_short: Callable[[str], bool],
 ) -> Cover:  # fmt: skip
     """Blocks by score: short sides whole, of a long user's side the best sentences, a long assistant's side last.
 
-    What budget is left restores sentences of the sides that were cut, in the order of the blocks.
+    What budget is left restores sentences of the sides that were cut, in the order of the blocks. After MAX_MISSES
+    blocks in a row that do not fit the others are not looked at: they are neither pruned nor counted.
     """
-    cover = Cover(candidates, idf, budget)
-    limit = corpus.settings.whole_side_tokens
-    pruned = []
-    for candidate in candidates:
-        kept = candidate.kept
-        block = corpus.block(candidate.turn_id)
-        is_short = [not text or count(text) <= limit for text in (block.user, block.assistant)]
-        user = _whole(corpus, candidate, USER) if is_short[USER] else kept[USER]
-        assistant = _whole(corpus, candidate, ASSISTANT) if is_short[ASSISTANT] else []
-        if not user:
-            assistant = assistant or kept[ASSISTANT]
-        keep(corpus, candidate, user, assistant)
+    cover = Cover((), arrays.idf, budget)
+    cut: list[Candidate] = []
+    n_misses = 0
+    for i, candidate in enumerate(candidates):
+        if n_misses >= MAX_MISSES:
+            cover.reasons[candidate.turn_id] = NO_ROOM
+            continue
+        if i % PRUNED_AT_ONCE == 0:
+            prune(corpus, candidates[i : i + PRUNED_AT_ONCE], arrays)
+        is_whole = _keep_short_sides(corpus, candidate, is_short)
         if is_empty(candidate):
+            cover.reasons[candidate.turn_id] = EMPTY
             continue
         candidate.cost = cost_of(candidate)
         if candidate.cost > cover.budget_left:
             cover.reasons[candidate.turn_id] = NO_ROOM
+            n_misses += 1
             continue
+        n_misses = 0
         candidate.covers = candidate.holds
-        if not all(is_short):
-            pruned.append(candidate)
         cover.take(candidate, cover.gain(candidate))
-    for candidate in pruned:
+        if not is_whole:
+            cut.append(candidate)
+    for candidate in cut:
         _restore(corpus, candidate, cover, cost_of)
+    cover.coverable_mass = idf_mass(_held_by_any(candidates), arrays.idf)
     return cover
+
+
+def _keep_short_sides(corpus: Corpus, candidate: Candidate, is_short: Callable[[str], bool]) -> bool:
+    """Keep what goes in of a block at first; whether that is all of it."""
+    block = corpus.block(candidate.turn_id)
+    user, assistant = candidate.kept
+    is_whole = is_short(block.user), is_short(block.assistant)
+    if is_whole[USER]:
+        user = _whole(corpus, candidate, USER)
+    if is_whole[ASSISTANT]:
+        assistant = _whole(corpus, candidate, ASSISTANT)
+    elif user:
+        assistant = []
+    keep(corpus, candidate, user, assistant)
+    return all(is_whole)
+
+
+def _held_by_any(candidates: Sequence[Candidate]) -> int:
+    held = 0
+    for candidate in candidates:
+        held |= candidate.holds
+    return held
 
 
 def _spans(corpus: Corpus, candidate: Candidate, side: int) -> list[tuple[int, int]]:
