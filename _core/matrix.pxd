@@ -33,6 +33,8 @@ cdef struct Weighing:
     # how the terms of a new turn count for the topic gate
     int32_t n_ages
     double ngram_floor          # CJK n-grams below this idf are left out
+    double ngram_weight         # of the idf of the other ones
+    double unseen_weight        # of that of a term that no turn holds
 
 
 cdef struct Findings:
@@ -73,8 +75,8 @@ cdef inline int link(
     cdef double cached[IDF_CACHE]
     cdef double floor = min(weighing.ngram_floor, inverse_document_frequency(1, matrix.rows.n_live))
     cdef double *below = masses + weighing.n_ages + 1
-    cdef bint found = False
-    cdef double idf
+    cdef bint is_ngram, found = False
+    cdef double idf, weight
     cdef uint32_t age
     cdef Term *term
     cdef Posting *posting
@@ -89,9 +91,13 @@ cdef inline int link(
                 idf = cached_idf(cached, term.df, matrix.rows.n_live)
                 age = turn - term.last if term.df > 0 else 0
                 age = age if age <= <uint32_t> weighing.n_ages else 0
-                below[age] += idf
-                if idf >= floor or not is_cjk_key(name_of(table, tokens[i])[0]):
-                    masses[age] += idf
+                is_ngram = is_cjk_key(name_of(table, tokens[i])[0])
+                weight = idf * weighing.ngram_weight if is_ngram else idf
+                if term.df == 0:
+                    weight *= weighing.unseen_weight
+                below[age] += weight
+                if idf >= floor or not is_ngram:
+                    masses[age] += weight
                     found = True
             posting = push_posting(&matrix.postings, term, turn)
             if posting == NULL:

@@ -57,6 +57,7 @@ cdef struct QueryFormula:
     double margin           # far more than rounding can make of any score
     int64_t current_turn
     int32_t n_present
+    bint joint              # both sides are one text, the user's; norm_user is that of the two together
 
 
 cdef struct Sum:
@@ -123,8 +124,12 @@ cdef inline void add_block(
         sum_of = &sums.turns[slot]
         sums.touched[n_touched] = slot
         n_touched += sum_of.n_held == 0
-        gatekeeper_add_pair(&sum_of.user, weight, posting.tf_user, posting.tf_assistant, <int> length.user,
-                            <int> length.assistant, base_of, slope_of)
+        if formula.joint:
+            gatekeeper_add_pair(&sum_of.user, weight, posting.tf_user + posting.tf_assistant, 0,
+                                <int> (length.user + length.assistant), 0, base_of, slope_of)
+        else:
+            gatekeeper_add_pair(&sum_of.user, weight, posting.tf_user, posting.tf_assistant, <int> length.user,
+                                <int> length.assistant, base_of, slope_of)
         sum_of.n_held += 1
         posting += 1
     term.next = posting

@@ -94,17 +94,19 @@ cdef class Formula:
 
     score = weight_user lex(user) + weight_assistant lex(assistant) + weight_exact exact + weight_recency recency;
     lex is BM25 with k1 and b (Robertson and Zaragoza, 2009) over the query's idf mass; recency falls from 1 to 0
-    over recency_window turns.
+    over recency_window turns. joint: the two sides are one text, and its lex stands for the user's.
     """
 
     cdef readonly double k1, b, weight_user, weight_assistant, weight_exact, weight_recency, recency_window
+    cdef readonly bint joint
 
     def __cinit__(self, *, double k1, double b, double weight_user, double weight_assistant, double weight_exact,
-                  double weight_recency, double recency_window):
+                  double weight_recency, double recency_window, bint joint=False):
         self.k1, self.b = k1, b
         self.weight_user, self.weight_assistant = weight_user, weight_assistant
         self.weight_exact, self.weight_recency = weight_exact, weight_recency
         self.recency_window = recency_window
+        self.joint = joint
 
 
 cdef class TermMatrix:
@@ -141,7 +143,7 @@ cdef class TermMatrix:
 
     # --- growing and shrinking
 
-    def append(self, *, int32_t n_ages, double ngram_floor):
+    def append(self, *, int32_t n_ages, double ngram_floor, double ngram_weight=1.0, double unseen_weight=1.0):
         """Append what the vocabulary's last `add` found, two texts (user, assistant) a turn.
 
         Returns float64[n_new_turns * (n_ages + 1)]: for each turn, before it joined, the idf mass of its user
@@ -159,6 +161,7 @@ cdef class TermMatrix:
         if found.token_counts.size % 2:
             raise ValueError("append takes an even number of texts, a user side and an assistant side a turn")
         weighing.n_ages, weighing.ngram_floor = n_ages, ngram_floor
+        weighing.ngram_weight, weighing.unseen_weight = ngram_weight, unseen_weight
         masses = array.clone(DOUBLES, (n_new + 1) * (n_ages + 1), zero=True)
         findings.tokens = found.stream.data
         findings.n_tokens = found.token_counts.data
@@ -358,7 +361,10 @@ cdef class TermMatrix:
     cdef QueryFormula of_query(self, Formula formula, const QueryTerm *terms, array.array idf) noexcept:
         cdef QueryFormula of_query
         cdef Py_ssize_t i
-        of_query.norm_user = self.norm_of(self.matrix.rows.total_user, formula.k1, formula.b)
+        of_query.joint = formula.joint
+        of_query.norm_user = self.norm_of(
+            self.matrix.rows.total_user + (self.matrix.rows.total_assistant if formula.joint else 0),
+            formula.k1, formula.b)
         of_query.norm_assistant = self.norm_of(self.matrix.rows.total_assistant, formula.k1, formula.b)
         of_query.weight_user, of_query.weight_assistant = formula.weight_user, formula.weight_assistant
         of_query.weight_exact, of_query.weight_recency = formula.weight_exact, formula.weight_recency
@@ -375,7 +381,7 @@ cdef class TermMatrix:
                                   + formula.weight_exact + formula.weight_recency)
         return of_query
 
-    def parts(self, int64_t turn, term_ids, idf, *, double k1, double b, extra_postings=()):
+    def parts(self, int64_t turn, term_ids, idf, *, double k1, double b, bint joint=False, extra_postings=()):
         """One turn's BM25, term by term: (tf_user, tf_assistant int32, part_user, part_assistant float64), each [n].
 
         Added in order, the parts are exactly lex times the idf mass. Arguments as in `top`.
@@ -388,8 +394,10 @@ cdef class TermMatrix:
         cdef Posting *extra = NULL
         cdef QueryTerm *terms
         cdef const Posting *posting
-        cdef LengthNorm norm_user = self.norm_of(self.matrix.rows.total_user, k1, b)
-        cdef LengthNorm norm_assistant = self.norm_of(self.matrix.rows.total_assistant, k1, b)
+        cdef int64_t total_assistant = self.matrix.rows.total_assistant
+        cdef LengthNorm norm_user = self.norm_of(
+            self.matrix.rows.total_user + (total_assistant if joint else 0), k1, b)
+        cdef LengthNorm norm_assistant = self.norm_of(total_assistant, k1, b)
         self.row_at(turn)
         terms = self.query_terms(ids, double_array(idf), k1, extra_postings, &extra)
         for i in range(n):
@@ -400,6 +408,11 @@ cdef class TermMatrix:
                 continue
             tf_user.data.as_ints[i] = posting.tf_user
             tf_assistant.data.as_ints[i] = posting.tf_assistant
+            if joint:
+                user.data.as_doubles[i] = saturated(
+                    terms[i].weight, posting.tf_user + posting.tf_assistant,
+                    self.matrix.rows.lengths[turn].user + self.matrix.rows.lengths[turn].assistant, norm_user)
+                continue
             user.data.as_doubles[i] = saturated(
                 terms[i].weight, posting.tf_user, self.matrix.rows.lengths[turn].user, norm_user)
             assistant.data.as_doubles[i] = saturated(

@@ -73,7 +73,8 @@ def test_build_prompt(benchmark):
 
 def test_import(benchmark):
     """A fresh process that imports ContextGatekeeper; compare with test_bare_python."""
-    benchmark.pedantic(lambda: subprocess.run([sys.executable, "-c", "from gatekeeper import ContextGatekeeper"], check=True), rounds=20)
+    command = [sys.executable, "-c", "from gatekeeper import ContextGatekeeper"]
+    benchmark.pedantic(lambda: subprocess.run(command, check=True), rounds=20)
 
 
 def test_bare_python(benchmark):

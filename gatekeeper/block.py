@@ -23,6 +23,7 @@ FORGOTTEN = "forgotten"
 NO_ANCHOR = "no anchor"
 NO_CONTENT_WORD = "no content word"
 BELOW_TOP = "below the best"
+TOO_LITTLE = "holds too little"
 EMPTY = "empty after pruning"
 NOTHING_NEW = "covers nothing new"
 COVERED = "coverage reached"
@@ -48,11 +49,12 @@ class Anchor:
     """A lexical unit of a query, with what the conversation knows of it.
 
     term_id: its id in the conversation, -1 for one that no turn holds, -2 - j for the j-th anchor that is
-    found by searching the text. postings: those of a searched anchor, (turn, tf_user, tf_assistant) by turn.
+    found by searching the text. weight: its idf, less for n-grams and for what no turn holds.
+    postings: those of a searched anchor, (turn, tf_user, tf_assistant) by turn.
     """
 
-    __slots__ = ("_local_id", "_vocabulary", "df", "idf", "inherited", "is_ngram", "is_searched", "last_turn",
-                 "postings", "term_id")
+    __slots__ = ("_local_id", "_vocabulary", "df", "idf", "inherited", "is_ngram", "is_searched", "is_variant",
+                 "last_turn", "postings", "term_id", "weight")
 
     def __init__(self, vocabulary: Texts, local_id: int, term_id: int, df: int, idf: float, last_turn: int,
                  is_ngram: bool, inherited: bool = False) -> None:
@@ -61,10 +63,12 @@ class Anchor:
         self.term_id = term_id
         self.df = df
         self.idf = idf
+        self.weight = idf
         self.last_turn = last_turn
         self.is_ngram = is_ngram
         self.inherited = inherited
         self.is_searched = False
+        self.is_variant = False
         self.postings: Sequence[tuple[int, int, int]] = ()
 
     @property
@@ -132,16 +136,17 @@ class Candidate:
     """
 
     __slots__ = ("assistant", "block_cost", "cost", "covers", "exact", "holds", "kept", "lex_assistant", "lex_user",
-                 "recency", "score", "turn_id", "user")
+                 "neighbours", "recency", "score", "turn_id", "user")
 
     def __init__(self, turn_id: int, score: float, lex_user: float, lex_assistant: float, exact: float,
-                 recency: float) -> None:
+                 recency: float, neighbours: float = 0.0) -> None:
         self.turn_id = turn_id
         self.score = score
         self.lex_user = lex_user
         self.lex_assistant = lex_assistant
         self.exact = exact
         self.recency = recency
+        self.neighbours = neighbours
         self.kept: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
         self.covers = 0
         self.holds = 0

@@ -9,13 +9,15 @@ from gatekeeper._core.vocabulary import Vocabulary
 from gatekeeper.anchor import FROM_PHRASE, IS_NGRAM, LEXICON, Query, collapse
 from gatekeeper.block import SWITCH, Anchor, Block, GateDecision
 from gatekeeper.settings import Settings
-from gatekeeper.topic_gate import gate_action, is_deictic, ratios, topic_masses
+from gatekeeper.stems import Stems, stem
+from gatekeeper.topic_gate import gate_action, implied_mass, is_deictic, ratios, says_nothing, topic_masses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 USER, ASSISTANT = 0, 1
+INHERITED_TURNS = 8  # of the topic; a query that points back looks no further
 
 
 class Corpus:
@@ -29,8 +31,9 @@ class Corpus:
         self.formula = Formula(
             k1=settings.k1, b=settings.b, weight_user=settings.weight_user, weight_assistant=settings.weight_assistant,
             weight_exact=settings.weight_exact, weight_recency=settings.weight_recency,
-            recency_window=settings.recency_window)
+            recency_window=settings.recency_window, joint=settings.joint_sides)
         self.texts: list[tuple[str, str] | None] = []
+        self.stems = Stems()
         self.topic_starts: list[int] = []  # for each turn, the first turn of its topic
         self._index()
 
@@ -63,7 +66,9 @@ class Corpus:
         first = len(self.texts)
         n_ages = self.settings.topic_window
         self.vocabulary.add(tuple(text for turn in turns for text in turn))
-        masses = self.matrix.append(n_ages=n_ages, ngram_floor=self.settings.ngram_idf_floor)
+        masses = self.matrix.append(
+            n_ages=n_ages, ngram_floor=self.settings.ngram_idf_floor, ngram_weight=self.settings.ngram_weight,
+            unseen_weight=self.settings.unseen_weight)
         for i, turn in enumerate(turns):
             self.topic_starts.append(self._topic_start(turn[0], masses[i * (n_ages + 1) : (i + 1) * (n_ages + 1)]))
             self.texts.append(turn)
@@ -74,8 +79,14 @@ class Corpus:
         if turn_id == 0:
             return 0
         held, lacking = topic_masses(masses, self.topic_window())
-        action = gate_action(*ratios(held, lacking), False, self.settings)
-        return turn_id if action == SWITCH and not is_deictic(user_text) else self.topic_starts[-1]
+        if self._switches(held, lacking, 0.0) and not is_deictic(user_text) and self._switches(
+                held, lacking, implied_mass(user_text, self.texts[-1], self.settings)):
+            return turn_id
+        return self.topic_starts[-1]
+
+    def _switches(self, held: float, lacking: float, implied: float) -> bool:
+        """What is implied can only make a switch a continuation, so that few messages are looked at for it."""
+        return gate_action(*ratios(held, lacking, implied), False, self.settings) == SWITCH
 
     def topic_window(self) -> int:
         """How many of the last turns speak for the active topic."""
@@ -85,11 +96,13 @@ class Corpus:
     def forget(self, turn_id: int) -> None:
         """Remove one turn's text, anchors and counts. Its id stays taken."""
         self.matrix.forget(turn_id)
+        self.stems.forget()
         self.texts[turn_id] = None
 
     def truncate(self, n_turns: int) -> None:
         """Drop the turns from n_turns on, as if they had never been added."""
         self.matrix.truncate(n_turns)
+        self.stems.forget()
         del self.texts[n_turns:], self.topic_starts[n_turns:]
 
     # --- reading
@@ -115,15 +128,17 @@ class Corpus:
         anchors = self._above_floor(found)
         if query.fallback:
             anchors.append(self._fallback_anchor(query.fallback))
-        return anchors
+        return self._weighted(anchors)
 
     def inherited(self) -> list[Anchor]:
         """The user-side anchors of the topic's last turn that has any, for a query that points back.
 
-        A turn that points back itself ("go on") hands on what stands before it too, within the topic's window.
+        A turn that points back itself ("go on") hands on what stands before it too, within the topic's last turns.
         """
         ids: dict[int, None] = {}
-        for turn_id in range(len(self.texts) - 1, len(self.texts) - 1 - self.topic_window(), -1):
+        n_turns = len(self.texts)
+        first = max(self.topic_starts[-1], n_turns - INHERITED_TURNS) if n_turns else 0
+        for turn_id in range(n_turns - 1, first - 1, -1):
             side = self.matrix.side_terms(turn_id, USER)
             ids.update(dict.fromkeys(side))
             if side and not is_deictic(self.block(turn_id).user):
@@ -131,7 +146,27 @@ class Corpus:
         term_ids = array("i", ids)
         origins = [IS_NGRAM if self.vocabulary.is_ngram(i) else 0 for i in term_ids]
         anchors = self._anchors(self.vocabulary, term_ids, origins, local_ids=term_ids, inherited=True)
-        return self._above_floor(anchors)
+        return self._weighted(self._above_floor(anchors))
+
+    def variants(self, anchors: Sequence[Anchor]) -> list[Anchor]:
+        """Other words of the conversation with the stem of an anchor, each with the weight of the whole group."""
+        known = {anchor.term_id for anchor in anchors}
+        stems = self.stems.index(self.vocabulary)
+        found: list[Anchor] = []
+        for anchor in anchors:
+            if anchor.is_ngram or anchor.is_searched:
+                continue
+            ids = [i for i in stems.get(stem(anchor.text), ()) if i not in known]
+            known.update(ids)
+            if not ids:
+                continue
+            group = self._anchors(self.vocabulary, array("i", ids), [0] * len(ids), local_ids=ids)
+            idf = self.matrix.idf(min(self.matrix.n_blocks, anchor.df + sum(other.df for other in group)))
+            for other in (anchor, *group):
+                other.weight = idf
+                other.is_variant = other is not anchor
+            found += group
+        return found
 
     def gate(self, query: Query, anchors: Sequence[Anchor]) -> GateDecision:
         """Gate a query against the active topic. Only anchors count, not a fallback."""
@@ -141,10 +176,11 @@ class Corpus:
         new_anchors = []
         for anchor in [] if query.fallback else anchors:
             age = len(self.texts) - anchor.last_turn if anchor.last_turn >= 0 else 0
-            masses[age if age <= n_ages else 0] += anchor.idf
+            masses[age if age <= n_ages else 0] += anchor.weight
             if anchor.last_turn < window_start or anchor.last_turn < 0:
                 new_anchors.append(anchor.text)
-        overlap, new_ratio = ratios(*topic_masses(masses, self.topic_window()))
+        implied = implied_mass(query.text, self.texts[-1] if self.texts else None, self.settings)
+        overlap, new_ratio = ratios(*topic_masses(masses, self.topic_window()), implied)
         deictic = is_deictic(query.text)
         action = gate_action(overlap, new_ratio, deictic, self.settings)
         return GateDecision(action, overlap, new_ratio, deictic, tuple(new_anchors))
@@ -165,6 +201,14 @@ class Corpus:
         """
         floor = min(self.settings.ngram_idf_floor, self.matrix.idf(1))
         return [anchor for anchor in anchors if not anchor.is_ngram or anchor.idf >= floor] or anchors
+
+    def _weighted(self, anchors: list[Anchor]) -> list[Anchor]:
+        """Set the weights: idf, less for an n-gram, less for what no turn holds."""
+        for anchor in anchors:
+            anchor.weight = anchor.idf * self.settings.ngram_weight if anchor.is_ngram else anchor.idf
+            if not anchor.df:
+                anchor.weight *= self.settings.unseen_weight
+        return anchors
 
     def _search(self, anchor: Anchor, phrase: str) -> None:
         """Give an anchor the postings of the blocks whose folded text holds `phrase`, quoted or not."""
@@ -198,8 +242,10 @@ class Corpus:
         return postings
 
     def _fallback_anchor(self, fallback: str) -> Anchor:
+        """The anchor of a query without any; searched unless it is made of listed words, which any text may hold."""
         anchor = Anchor(SpelledTerm(fallback), 0, -1, 0, 0.0, -1, is_ngram=False)
-        self._search(anchor, " ".join(fallback.split()))
+        if not says_nothing(fallback):
+            self._search(anchor, " ".join(fallback.split()))
         return anchor
 
 

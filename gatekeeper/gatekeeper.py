@@ -5,7 +5,17 @@ from __future__ import annotations
 from _thread import RLock
 
 from gatekeeper.anchor import Query
-from gatekeeper.block import CONTINUE, TAKEN_BACK, Anchor, Block, Candidate, Selection, text_of_spelled_id
+from gatekeeper.block import (
+    CONTINUE,
+    TAKEN_BACK,
+    TOO_LITTLE,
+    Anchor,
+    Block,
+    Candidate,
+    GateDecision,
+    Selection,
+    text_of_spelled_id,
+)
 from gatekeeper.constraints import Constraints
 from gatekeeper.corpus import ASSISTANT, USER, Corpus
 from gatekeeper.errors import (
@@ -20,8 +30,9 @@ from gatekeeper.prompt import render_block, render_prompt
 from gatekeeper.pruning import bits_of, prune
 from gatekeeper.selector import cover_minimum, fill_budget, is_empty
 from gatekeeper.settings import Settings
-from gatekeeper.sparse import QueryArrays, recall, to_scipy
+from gatekeeper.sparse import QueryArrays, holds_enough, recall, to_scipy
 from gatekeeper.tokens import estimate_tokens
+from gatekeeper.topic_gate import asks_or_is_blank
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -209,12 +220,15 @@ class ContextGatekeeper:
         query = Query(text)
         anchors = corpus.weigh(query)
         gate = corpus.gate(query, anchors)
-        if gate.action == CONTINUE and (gate.deictic or not any(anchor.df for anchor in anchors)):
+        if _points_back(query, gate, anchors, self.settings):
             own = {anchor.text for anchor in anchors}
             anchors += [anchor for anchor in corpus.inherited() if anchor.text not in own]
+        if self.settings.stems:
+            anchors += corpus.variants(anchors)
         arrays = QueryArrays(anchors)
         candidates = recall(corpus, query, arrays, gate.action)
-        prune(corpus, candidates, arrays)
+        if not self.settings.whole_blocks:  # else as they are looked at
+            prune(corpus, candidates, arrays)
         return Selection(query, gate, anchors, candidates)
 
     def _choose(self, selection: Selection) -> None:
@@ -236,13 +250,16 @@ class ContextGatekeeper:
 
     def _cover(self, selection: Selection, budget: int, cost_of: Callable[[Candidate], int]) -> None:
         """Take candidates within the budget, each at its cost."""
-        for candidate in selection.candidates:
-            candidate.cost = 0 if is_empty(candidate) else cost_of(candidate)
-        idf = [anchor.idf for anchor in selection.anchors]
         if self.settings.whole_blocks:
-            cover = fill_budget(self._corpus, selection.candidates, idf, budget, cost_of)
+            cover = fill_budget(
+                self._corpus, selection.candidates, QueryArrays(selection.anchors), budget, cost_of, self._is_short)
         else:
-            cover = cover_minimum(selection.candidates, idf, budget, self.settings.coverage_stop)
+            for candidate in selection.candidates:
+                candidate.cost = 0 if is_empty(candidate) else cost_of(candidate)
+            idf = [anchor.weight for anchor in selection.anchors]
+            enough = [c for c in selection.candidates if holds_enough(self._corpus, c, selection.gate.action)]
+            cover = cover_minimum(enough, idf, budget, self.settings.coverage_stop, self.settings.n_covers)
+            cover.reasons.update((c.turn_id, TOO_LITTLE) for c in selection.candidates if c not in enough)
         selection.steps, selection.reasons = cover.steps, cover.reasons
         selection.coverable_mass = cover.coverable_mass
 
@@ -254,7 +271,14 @@ class ContextGatekeeper:
 
     def _cost(self, candidate: Candidate) -> int:
         """Tokens of a block as it stands in the prompt, counted once for each text."""
-        text = render_block(candidate)
+        return self._cached_count(render_block(candidate))
+
+    def _is_short(self, text: str) -> bool:
+        """Whether a side goes in whole, where blocks do."""
+        most = self.settings.whole_side_tokens
+        return MAX_TOKENS_PER_CHARACTER * len(text) <= most or self._cached_count(text) <= most
+
+    def _cached_count(self, text: str) -> int:
         if self._count_tokens is estimate_tokens:
             return estimate_tokens(text)
         cost = self._counts.get(text)
@@ -325,6 +349,18 @@ class ContextGatekeeper:
 def covered_ids(anchors: list[Anchor], mask: int) -> list[int]:
     """The ids of the anchors whose bits are set, in the order of the query."""
     return [anchors[bit].covered_id for bit in bits_of(mask)]
+
+
+def _points_back(query: Query, gate: GateDecision, anchors: list[Anchor], settings: Settings) -> bool:
+    """Whether a query means what the topic's last turn names: a deictic, or nothing in it that could be looked up.
+
+    Where it names something that no turn holds, it must speak for the topic otherwise: it may be a new one.
+    """
+    if gate.action != CONTINUE or gate.deictic:
+        return gate.deictic
+    if any(anchor.df for anchor in anchors):
+        return False
+    return gate.overlap > settings.overlap_continue if len(query.vocabulary) else asks_or_is_blank(query.fallback)
 
 
 def _checked_turn(position: int, turn: object) -> tuple[str, str]:

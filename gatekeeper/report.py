@@ -123,7 +123,8 @@ def _anchor(anchor: Anchor) -> dict[str, Any]:
         "text": anchor.text,
         "df": anchor.df,
         "idf": anchor.idf,
-        "origin": "inherited" if anchor.inherited else "query",
+        "weight": anchor.weight,
+        "origin": "inherited" if anchor.inherited else "stem" if anchor.is_variant else "query",
         "searched": anchor.is_searched,
     }
 
@@ -135,7 +136,7 @@ def _candidate(corpus: Corpus, anchors: list[Anchor], arrays: QueryArrays, candi
     """
     settings = corpus.settings
     tf_user, tf_assistant, user, assistant = corpus.matrix.parts(
-        candidate.turn_id, arrays.term_ids, arrays.idf, k1=settings.k1, b=settings.b,
+        candidate.turn_id, arrays.term_ids, arrays.idf, k1=settings.k1, b=settings.b, joint=settings.joint_sides,
         extra_postings=arrays.extra_postings)
     block = corpus.block(candidate.turn_id)
     return {
@@ -146,6 +147,7 @@ def _candidate(corpus: Corpus, anchors: list[Anchor], arrays: QueryArrays, candi
             "assistant": settings.weight_assistant * candidate.lex_assistant,
             "exact": settings.weight_exact * candidate.exact,
             "recency": settings.weight_recency * candidate.recency,
+            "neighbours": settings.weight_neighbours * candidate.neighbours,
         },
         "lex_user": candidate.lex_user,
         "lex_assistant": candidate.lex_assistant,
@@ -238,11 +240,13 @@ def _turns(corpus: Corpus, selection: Selection, arrays: QueryArrays) -> list[di
     decisions = dict.fromkeys(range(corpus.matrix.n_turns), NO_ANCHOR)
     for turn_id in scores:
         decisions[turn_id] = BELOW_TOP
-    words = ContentWords(corpus, selection.query_anchors) if selection.gate.action == SWITCH else None
+    words = ContentWords(corpus, selection.query_anchors) if (
+        selection.gate.action == SWITCH and corpus.settings.content_filter) else None
     if words:
         for turn_id in scores:
             if not words.are_in(turn_id):
                 decisions[turn_id] = NO_CONTENT_WORD
+    scores.update((c.turn_id, c.score) for c in selection.candidates)
     decisions.update(selection.reasons)
     decisions.update((step.candidate.turn_id, CHOSEN) for step in selection.steps)
     return [

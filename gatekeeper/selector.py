@@ -5,11 +5,15 @@ from __future__ import annotations
 from gatekeeper._core.bm25 import cost_power
 from gatekeeper.block import COVERED, EMPTY, NO_ROOM, NOTHING_NEW, Candidate, Step
 from gatekeeper.corpus import ASSISTANT, USER, Corpus
-from gatekeeper.pruning import idf_mass, keep
+from gatekeeper.pruning import idf_mass, keep, prune
+from gatekeeper.sparse import QueryArrays
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+MAX_MISSES = 20  # blocks in a row that do not fit
+PRUNED_AT_ONCE = 32
 
 # The exponent 0.8 of the gain's cost is a constant of the algorithm; `cost_power` is it.
 
@@ -23,6 +27,8 @@ class Cover:
         self.steps: list[Step] = []
         self.covered = 0
         self.covered_mass = 0.0
+        self.this_cover = 0  # covered since the cover began anew
+        self.this_mass = 0.0
         coverable = 0
         for candidate in candidates:
             coverable |= candidate.covers
@@ -32,7 +38,7 @@ class Cover:
 
     def gain(self, candidate: Candidate) -> float:
         """Idf mass of what the block would newly cover, over cost ** 0.8."""
-        new = candidate.covers & ~self.covered
+        new = candidate.covers & ~self.this_cover
         if not new:
             return 0.0
         mass = self._masses.get(new)
@@ -40,10 +46,17 @@ class Cover:
             mass = self._masses[new] = idf_mass(new, self.idf)
         return mass / cost_power(candidate.block_cost or candidate.cost)
 
+    def begin_again(self) -> None:
+        """Cover everything once more, by other blocks."""
+        self.this_cover = 0
+        self.this_mass = 0.0
+
     def take(self, candidate: Candidate, gain: float) -> None:
         new = candidate.covers & ~self.covered
         self.covered |= new
         self.covered_mass = idf_mass(self.covered, self.idf)
+        self.this_cover |= candidate.covers
+        self.this_mass = idf_mass(self.this_cover, self.idf)
         self.budget_left -= candidate.cost
         self.steps.append(Step(candidate, gain, new, self.covered_mass))
 
@@ -54,15 +67,20 @@ def is_empty(candidate: Candidate) -> bool:
 
 
 def cover_minimum(
-    candidates: Sequence[Candidate], idf: Sequence[float], budget: int, coverage_stop: float
+    candidates: Sequence[Candidate], idf: Sequence[float], budget: int, coverage_stop: float, n_covers: int = 1
 ) -> Cover:
-    """Greedy cover: the greatest gain that fits, until `coverage_stop` of the coverable idf mass is covered.
+    """Greedy cover: the greatest gain that fits, until `coverage_stop` of the coverable idf mass is covered n times.
 
     Ties go to the higher score, then to the newer turn. Sets the reason of every candidate that stays out.
     """
     cover = Cover(candidates, idf, budget)
     left = [candidate for candidate in candidates if not is_empty(candidate)]
-    while left and cover.covered_mass < coverage_stop * cover.coverable_mass:
+    while left:
+        if cover.this_mass >= coverage_stop * cover.coverable_mass:
+            n_covers -= 1
+            if not n_covers:
+                break
+            cover.begin_again()
         gains = [(cover.gain(c), c.score, c.turn_id, c) for c in left if c.cost <= cover.budget_left]
         best = max(gains, key=lambda entry: entry[:3], default=None)
         if best is None or best[0] <= 0.0:
@@ -70,39 +88,72 @@ def cover_minimum(
         cover.take(best[3], best[0])
         left.remove(best[3])
     for candidate in left:
-        if not candidate.covers & ~cover.covered:
+        if not candidate.covers & ~cover.this_cover:
             cover.reasons[candidate.turn_id] = NOTHING_NEW
         else:
-            enough = cover.covered_mass >= coverage_stop * cover.coverable_mass
+            enough = cover.this_mass >= coverage_stop * cover.coverable_mass
             cover.reasons[candidate.turn_id] = COVERED if enough else NO_ROOM
     return cover
 
 
 def fill_budget(
-    corpus: Corpus, candidates: Sequence[Candidate], idf: Sequence[float], budget: int,
-    cost_of: Callable[[Candidate], int],
+    corpus: Corpus, candidates: Sequence[Candidate], arrays: QueryArrays, budget: int,
+    cost_of: Callable[[Candidate], int], is_short: Callable[[str], bool],
 ) -> Cover:  # fmt: skip
-    """Blocks by score, whole where they fit and pruned where only that fits; the rest restores sentences."""
-    cover = Cover(candidates, idf, budget)
-    pruned = []
-    for candidate in candidates:
-        if is_empty(candidate):
+    """Blocks by score: short sides whole, of a long user's side the best sentences, a long assistant's side last.
+
+    What budget is left restores sentences of the sides that were cut, in the order of the blocks. After MAX_MISSES
+    blocks in a row that do not fit the others are not looked at: they are neither pruned nor counted.
+    """
+    cover = Cover((), arrays.idf, budget)
+    cut: list[Candidate] = []
+    n_misses = 0
+    for i, candidate in enumerate(candidates):
+        if n_misses >= MAX_MISSES:
+            cover.reasons[candidate.turn_id] = NO_ROOM
             continue
-        kept, covers, cost = candidate.kept, candidate.covers, candidate.cost
-        keep(corpus, candidate, _whole(corpus, candidate, USER), _whole(corpus, candidate, ASSISTANT))
+        if i % PRUNED_AT_ONCE == 0:
+            prune(corpus, candidates[i : i + PRUNED_AT_ONCE], arrays)
+        is_whole = _keep_short_sides(corpus, candidate, is_short)
+        if is_empty(candidate):
+            cover.reasons[candidate.turn_id] = EMPTY
+            continue
         candidate.cost = cost_of(candidate)
-        candidate.covers = candidate.holds
         if candidate.cost > cover.budget_left:
-            keep(corpus, candidate, *kept)
-            candidate.cost, candidate.covers = cost, covers
-            if cost > cover.budget_left:
-                cover.reasons[candidate.turn_id] = NO_ROOM
-                continue
-            pruned.append(candidate)
+            cover.reasons[candidate.turn_id] = NO_ROOM
+            n_misses += 1
+            continue
+        n_misses = 0
+        candidate.covers = candidate.holds
         cover.take(candidate, cover.gain(candidate))
-    for candidate in pruned:
+        if not is_whole:
+            cut.append(candidate)
+    for candidate in cut:
         _restore(corpus, candidate, cover, cost_of)
+    cover.coverable_mass = idf_mass(_held_by_any(candidates), arrays.idf)
     return cover
+
+
+def _keep_short_sides(corpus: Corpus, candidate: Candidate, is_short: Callable[[str], bool]) -> bool:
+    """Keep what goes in of a block at first; whether that is all of it."""
+    block = corpus.block(candidate.turn_id)
+    user, assistant = candidate.kept
+    is_whole = is_short(block.user), is_short(block.assistant)
+    if is_whole[USER]:
+        user = _whole(corpus, candidate, USER)
+    if is_whole[ASSISTANT]:
+        assistant = _whole(corpus, candidate, ASSISTANT)
+    elif user:
+        assistant = []
+    keep(corpus, candidate, user, assistant)
+    return all(is_whole)
+
+
+def _held_by_any(candidates: Sequence[Candidate]) -> int:
+    held = 0
+    for candidate in candidates:
+        held |= candidate.holds
+    return held
 
 
 def _spans(corpus: Corpus, candidate: Candidate, side: int) -> list[tuple[int, int]]:
@@ -138,7 +189,8 @@ def _missing(corpus: Corpus, candidate: Candidate) -> list[tuple[int, int, tuple
     missing = []
     for side in (USER, ASSISTANT):
         spans = _spans(corpus, candidate, side)
-        kept = [i for i, span in enumerate(spans) if span in candidate.kept[side]]
+        kept = [i for i, (start, end) in enumerate(spans)
+                if any(first <= start and end <= last for first, last in candidate.kept[side])]
         for i, span in enumerate(spans):
             if i not in kept:
                 missing.append((min((abs(i - k) for k in kept), default=len(spans)), side, span))

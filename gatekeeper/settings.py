@@ -28,6 +28,12 @@ class Settings:
     ngram_idf_floor: D, CJK n-grams of the query below this idf are no anchors.
     overlap_continue, overlap_switch, new_ratio_switch: D, the thresholds of the topic gate.
     topic_window: T, turns of the active topic whose anchors count as the topic's.
+    ngram_weight: T, what a CJK n-gram weighs beside a word of the same idf: a run of characters gives many of them.
+    unseen_weight: T, what an anchor that no turn holds weighs: it says that something is new, not what.
+    implied_mass, pronoun_mass, answer_mass: T, idf mass that speaks for the topic unsaid: in any message, for each
+        of up to two pronouns, and in one that answers a question.
+    min_lexical_score: T, blocks whose two sides score less hold too little of the query to be of its topic.
+    topic_score_ratio: T, the share of it that a block of the active topic must reach when the topic goes on.
     weight_user, weight_assistant, weight_exact, weight_recency: D, the weights of the score.
     k1, b: T, BM25's saturation and length normalisation; the customary values. k1 = 0 is plain idf overlap.
     recency_window: T, turns after which recency is 0.
@@ -36,6 +42,12 @@ class Settings:
     coverage_stop: D, the share of the coverable idf mass that ends the cover.
     image_tokens: T, what an image or another part without text counts in a chat message; about the most that
     providers count for an image that they do not scale down.
+    weight_neighbours, neighbour_window: T, what a turn's lexical score adds to the turns around it, and how far.
+    content_filter: D, whether after a switch a block must hold a content word of the query.
+    joint_sides: False: the two sides are scored apart. True: BM25 takes them as one text, weighed by weight_user.
+    stems: whether English words that differ in their inflection alone count as one.
+    whole_side_tokens: T, with whole_blocks: a side of more tokens goes in cut to its best sentences.
+    n_covers: T, how many times the query is covered, each time by other blocks.
     whole_blocks: False: the least text that covers the query. True: blocks by score, whole where they fit.
 
     Raises ArgumentTypeError or SettingsError that names the setting, the value and what is accepted.
@@ -47,7 +59,14 @@ class Settings:
         "overlap_continue": (0.45, float, 0.0, 1.0),
         "overlap_switch": (0.20, float, 0.0, 1.0),
         "new_ratio_switch": (0.70, float, 0.0, 1.0),
-        "topic_window": (8, int, 1, 1000),
+        "topic_window": (1, int, 1, 1000),
+        "ngram_weight": (0.3, float, 0.0, 1.0),
+        "unseen_weight": (0.5, float, 0.0, 1.0),
+        "implied_mass": (0.5, float, 0.0, 1e9),
+        "pronoun_mass": (1.0, float, 0.0, 1e9),
+        "answer_mass": (2.0, float, 0.0, 1e9),
+        "min_lexical_score": (0.9, float, 0.0, 1e9),
+        "topic_score_ratio": (0.5, float, 0.0, 1.0),
         "weight_user": (1.5, float, 0.0, 1e9),
         "weight_assistant": (0.7, float, 0.0, 1e9),
         "weight_exact": (1.0, float, 0.0, 1e9),
@@ -59,6 +78,13 @@ class Settings:
         "max_sentences": (3, int, 1, 10**9),
         "coverage_stop": (0.85, float, 0.0, 1.0),
         "image_tokens": (1600, int, 0, 10**9),
+        "weight_neighbours": (0.0, float, 0.0, 1e9),
+        "neighbour_window": (2, int, 1, 1000),
+        "content_filter": (True, bool, 0, 1),
+        "joint_sides": (False, bool, 0, 1),
+        "stems": (False, bool, 0, 1),
+        "whole_side_tokens": (250, int, 0, 10**9),
+        "n_covers": (2, int, 1, 1000),
         "whole_blocks": (False, bool, 0, 1),
     }
     __slots__ = tuple(_FIELDS)
@@ -69,6 +95,13 @@ class Settings:
     overlap_switch: float
     new_ratio_switch: float
     topic_window: int
+    ngram_weight: float
+    unseen_weight: float
+    implied_mass: float
+    pronoun_mass: float
+    answer_mass: float
+    min_lexical_score: float
+    topic_score_ratio: float
     weight_user: float
     weight_assistant: float
     weight_exact: float
@@ -80,6 +113,13 @@ class Settings:
     max_sentences: int
     coverage_stop: float
     image_tokens: int
+    weight_neighbours: float
+    neighbour_window: int
+    content_filter: bool
+    joint_sides: bool
+    stems: bool
+    whole_side_tokens: int
+    n_covers: int
     whole_blocks: bool
 
     def __init__(self, **values: float) -> None:
@@ -101,7 +141,10 @@ class Settings:
     @classmethod
     def thorough(cls) -> Settings:
         """The most evidence for the budget: whole blocks by score, pruned only where the whole does not fit."""
-        return cls(whole_blocks=True, max_candidates=100)
+        return cls(
+            whole_blocks=True, max_candidates=400, min_lexical_score=0.0, content_filter=False, stems=True,
+            joint_sides=True, weight_user=1.0, weight_assistant=0.0, weight_exact=0.0, weight_neighbours=0.4,
+            weight_recency=0.5, recency_window=12)
 
     def replace(self, **changes: float) -> Settings:
         """A copy with some values changed."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from array import array
 
 from gatekeeper.anchor import Query, fold
-from gatekeeper.block import SWITCH, Anchor, Candidate
+from gatekeeper.block import CONTINUE, SWITCH, Anchor, Candidate
 from gatekeeper.corpus import Corpus
 from gatekeeper.errors import ArgumentValueError
+from gatekeeper.settings import Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class QueryArrays:
         for anchor in anchors:
             n_searched += anchor.is_searched
             self.term_ids.append(-1 - n_searched if anchor.is_searched else anchor.term_id)
-        self.idf = array("d", [anchor.idf for anchor in anchors])
+        self.idf = array("d", [anchor.weight for anchor in anchors])
         self.idf_mass = 0.0
         for idf in self.idf:
             self.idf_mass += idf
@@ -41,8 +42,11 @@ def recall(corpus: Corpus, query: Query, arrays: QueryArrays, action: str) -> li
     """The best blocks that share an anchor with the query, best first, ties to the newer turn."""
     if arrays.idf_mass == 0.0:
         return []
-    max_candidates = corpus.settings.max_candidates
-    words = ContentWords(corpus, query) if action == SWITCH else None
+    settings = corpus.settings
+    max_candidates = settings.max_candidates
+    if settings.weight_neighbours:
+        return score_with_neighbours(corpus, arrays, action)
+    words = ContentWords(corpus, query) if action == SWITCH and settings.content_filter else None
     allowed = words.turns() if words else None
     while True:
         candidates = score_blocks(corpus, arrays, max_candidates, allowed)
@@ -52,6 +56,22 @@ def recall(corpus: Corpus, query: Query, arrays: QueryArrays, action: str) -> li
         if not false_hits:
             return candidates
         allowed = array("i", [turn for turn in allowed if turn not in false_hits])
+
+
+def holds_enough(corpus: Corpus, candidate: Candidate, action: str) -> bool:
+    """Whether the lexical score of a block is high enough; within a topic that goes on less is asked.
+
+    A conversation that recall would let through as a whole asks for less too: its idf says little yet.
+    """
+    settings = corpus.settings
+    least = settings.min_lexical_score * min(1.0, corpus.matrix.n_blocks / settings.max_candidates)
+    if action == CONTINUE and corpus.topic_starts and candidate.turn_id >= corpus.topic_starts[-1]:
+        least *= settings.topic_score_ratio
+    return _lexical(settings, candidate) >= least
+
+
+def _lexical(settings: Settings, candidate: Candidate) -> float:
+    return settings.weight_user * candidate.lex_user + settings.weight_assistant * candidate.lex_assistant
 
 
 def score_blocks(
@@ -74,6 +94,35 @@ def score_blocks(
         )
         for i, turn in enumerate(turns)
     ]
+
+
+def score_with_neighbours(corpus: Corpus, arrays: QueryArrays, action: str) -> list[Candidate]:
+    """Score turns by what they and the turns around them hold, best first, ties to the newer turn.
+
+    neighbours = sum of lexical score / d over the turns at distance d <= neighbour_window. Where the topic goes on,
+    its last turns count whether or not they hold anything of the query; after a switch recency counts for nothing.
+    """
+    settings = corpus.settings
+    n_turns = corpus.matrix.n_turns
+    found = {c.turn_id: c for c in score_blocks(corpus, arrays, n_turns)}
+    spread: dict[int, float] = {}
+    for turn_id, candidate in found.items():
+        lexical = _lexical(settings, candidate)
+        for distance in range(1, settings.neighbour_window + 1):
+            for neighbour in (turn_id - distance, turn_id + distance):
+                spread[neighbour] = spread.get(neighbour, 0.0) + lexical / distance
+    recent = range(max(0, n_turns - settings.recency_window + 1), n_turns) if action == CONTINUE else ()
+    for turn_id in {*spread, *recent} - found.keys():
+        if 0 <= turn_id < n_turns and corpus.texts[turn_id] is not None:
+            found[turn_id] = Candidate(turn_id, 0.0, 0.0, 0.0, 0.0, 0.0)
+    for turn_id, candidate in found.items():
+        age = n_turns - turn_id
+        candidate.recency = max(0.0, 1.0 - age / settings.recency_window) if action == CONTINUE else 0.0
+        candidate.neighbours = spread.get(turn_id, 0.0)
+        candidate.score = (
+            _lexical(settings, candidate) + settings.weight_exact * candidate.exact
+            + settings.weight_recency * candidate.recency + settings.weight_neighbours * candidate.neighbours)
+    return sorted(found.values(), key=lambda c: (-c.score, -c.turn_id))[: settings.max_candidates]
 
 
 # --- content words
@@ -241,4 +290,4 @@ def _vector(name: str, values: ArrayLike, length: int) -> NDArray[np.float64]:
     return vector
 
 
-__all__ = ["ContentWords", "content_words", "recall", "score_blocks", "score_matrix", "to_scipy"]
+__all__ = ["ContentWords", "content_words", "holds_enough", "recall", "score_blocks", "score_matrix", "to_scipy"]

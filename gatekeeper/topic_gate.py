@@ -27,28 +27,57 @@ DEICTIC_PATTERNS = (
 LONGEST_DEICTIC = 32  # characters; no pattern looks further
 FIRST_CHARACTERS = frozenset("这那它继然还ticgkawhs위그이계そこ続で")  # of all patterns
 
+# Third-person pronouns and demonstratives anywhere in the head of a message.
+PRONOUNS = r"(?<![a-z0-9_])(?:its?|th(?:is|at|ese|ose|ey|em|eir)|he|she|him|her|his)(?![a-z0-9_])|[这那它他她]"
+PRONOUN_CHARACTERS = 400  # a long message says what it is about
+MAX_PRONOUNS = 2
+TAIL = 12  # characters at the end of a turn where its question mark stands
 
-class _Deictic:
-    """The patterns as one expression, compiled when it is first asked: importing `re` costs milliseconds."""
 
-    def __init__(self) -> None:
-        self.expression: re.Pattern[str] | None = None
+# What a question without any anchor asks with: it means the turn before it. "ok" and a bare "introduction" do not.
+INTERROGATIVES = (
+    r"什么|为何|为啥|怎|如何|咋|哪|谁|吗|呢|几|[?？]|(?<![a-z])(?:how|why|what|when|where|which|who)(?![a-z])")
 
-    def __call__(self, text: str) -> bool:
-        if self.expression is None:
+
+class _Expression:
+    """A regular expression that is compiled when it is first asked: importing `re` costs milliseconds."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.compiled: re.Pattern[str] | None = None
+
+    def __call__(self) -> re.Pattern[str]:
+        if self.compiled is None:
             import re
 
-            self.expression = re.compile("|".join(DEICTIC_PATTERNS))
-        head = text.lstrip()[:LONGEST_DEICTIC]
-        if fold(head[:1]) not in FIRST_CHARACTERS:  # most messages
-            return False
-        folded = fold(head)
-        if folded.startswith("it") and head[:2].isupper():  # the department, not the pronoun
-            return False
-        return self.expression.match(folded) is not None
+            self.compiled = re.compile(self.pattern)
+        return self.compiled
 
 
-is_deictic = _Deictic()
+_deictic = _Expression("|".join(DEICTIC_PATTERNS))
+_pronouns = _Expression(PRONOUNS)
+_interrogatives = _Expression(INTERROGATIVES)
+
+
+def is_deictic(text: str) -> bool:
+    """Whether a text points back at its head."""
+    head = text.lstrip()[:LONGEST_DEICTIC]
+    if fold(head[:1]) not in FIRST_CHARACTERS:  # most messages
+        return False
+    folded = fold(head)
+    if folded.startswith("it") and head[:2].isupper():  # the department, not the pronoun
+        return False
+    return _deictic().match(folded) is not None
+
+
+def n_pronouns(text: str) -> int:
+    """Pronouns in the head of a text, at most two."""
+    return min(MAX_PRONOUNS, len(_pronouns().findall(fold(text[:PRONOUN_CHARACTERS]))))
+
+
+def asks_or_is_blank(fallback: str) -> bool:
+    """Whether a query without anchors asks something, or says nothing at all in words."""
+    return not any(map(str.isalnum, fallback)) or _interrogatives().search(fallback) is not None
 
 
 def topic_masses(masses: Sequence[float], window: int) -> tuple[float, float]:
@@ -65,10 +94,35 @@ def topic_masses(masses: Sequence[float], window: int) -> tuple[float, float]:
     return held, lacking
 
 
-def ratios(held: float, lacking: float) -> tuple[float, float]:
-    """(overlap, new_ratio) of the two masses; both 0 for a query without anchors."""
+def ratios(held: float, lacking: float, implied: float = 0.0) -> tuple[float, float]:
+    """(overlap, new_ratio) of the two masses, what is implied counted as held; both 0 for a query without anchors."""
+    if held + lacking <= 0.0:
+        return 0.0, 0.0
+    held += implied
     total = held + lacking
-    return (held / total, lacking / total) if total > 0.0 else (0.0, 0.0)
+    return held / total, lacking / total
+
+
+def implied_mass(text: str, last_turn: tuple[str, str] | None, settings: Settings) -> float:
+    """The idf mass with which a message speaks for the topic of the turn before it without naming anything of it.
+
+    A pronoun stands for something named before, and so does an answer: a message without a question behind a turn
+    that ends with one.
+    """
+    mass = settings.implied_mass + settings.pronoun_mass * n_pronouns(text)
+    if last_turn is not None and not asks(text) and asks((last_turn[1] or last_turn[0])[-TAIL:]):
+        mass += settings.answer_mass
+    return mass
+
+
+def says_nothing(fallback: str) -> bool:
+    """Whether a query without anchors is made of listed words, not of signs or single letters."""
+    neighbours = zip(fallback, fallback[1:] + " ", strict=True)
+    return any(a.isalnum() and (b.isalnum() or not a.isascii()) for a, b in neighbours)
+
+
+def asks(text: str) -> bool:
+    return "?" in text or "？" in text
 
 
 def gate_action(overlap: float, new_ratio: float, deictic: bool, settings: Settings) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from gatekeeper import ContextGatekeeper
+from gatekeeper import ContextGatekeeper, Settings
 
 INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u202e\u2066\u180e\ufe0f\u034f"
 BREAKS = ("\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
@@ -16,6 +16,10 @@ FORGERIES = (
     "[query]", "[QUERY]", "[0 user]", "[ 12  assistant ]", "[constraints]", "［query］", "［１２ user］",
     "[ｑｕｅｒｙ]", "[0 uſer]",
 )  # fmt: skip
+
+# The documents' rules without what was added to them: each of these has its own tests.
+LETTER = Settings(topic_window=8, ngram_weight=1.0, unseen_weight=1.0, implied_mass=0.0, pronoun_mass=0.0,
+                  answer_mass=0.0, min_lexical_score=0.0, n_covers=1)
 
 breaks = st.sampled_from(BREAKS)
 unseen = st.text(st.sampled_from(INVISIBLE + " \t\u3000"), max_size=3)

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from reference_text import anchors, collapse, fold, is_ngram, segments, sentence_ends, tokens
 
 from gatekeeper import Settings
-from gatekeeper.topic_gate import DEICTIC_PATTERNS
+from gatekeeper.topic_gate import DEICTIC_PATTERNS, INTERROGATIVES, PRONOUNS
 
 SIDES = (0, 1)  # user, assistant
 
@@ -71,7 +71,7 @@ class Anchor:
         self.text = text
         self.tf = tf
         self.df = len(tf)
-        self.idf = idf(self.df, n_blocks)
+        self.idf = self.weight = idf(self.df, n_blocks)
         self.last_turn = max(tf, default=-1)
         self.is_searched = is_searched
 
@@ -103,7 +103,7 @@ class Conversation:
     def add_turn(self, user: str, assistant: str) -> None:
         if self.turns:
             found = dict.fromkeys(anchor for anchor, _ in anchors(user))
-            action = self.gate(user, self.above_floor([self.term(anchor) for anchor in found]))[0]
+            action = self.gate(user, self.weighted(self.above_floor([self.term(anchor) for anchor in found])))[0]
             self.topic_starts.append(len(self.turns) if action == "switch" else self.topic_starts[-1])
         else:
             self.topic_starts.append(0)
@@ -149,30 +149,64 @@ class Conversation:
         found = tokens(query)
         if not found:
             fallback = fold(query.strip()[:20])
-            return [self.searched(fallback)] if fallback else []
+            if re.search(r"[^\W_][^\W_]|(?![\x00-\x7f])[^\W_]", fallback):  # listed words, which are no search key
+                return self.weighted([Anchor(fallback, {}, self.n_blocks, is_searched=False)], empty_idf=0.0)
+            return self.weighted([self.searched(fallback)]) if fallback else []
         words = {anchor for anchor, _, is_phrase in found if not is_phrase}
         texts = dict.fromkeys(anchor for anchor, _, _ in found)
         quoted = {anchor for anchor, _, is_phrase in found if is_phrase}
-        return self.above_floor([self.term(text) if text in words else self.searched(text) for text in texts], quoted)
+        own = self.above_floor([self.term(text) if text in words else self.searched(text) for text in texts], quoted)
+        return self.weighted(own, quoted)
+
+    def weighted(self, found: list[Anchor], quoted: set[str] = frozenset(), empty_idf: float | None = None):
+        """An n-gram that no quotation gave counts less, and so does what no turn holds."""
+        s = self.settings
+        for anchor in found:
+            if empty_idf is not None:
+                anchor.idf = empty_idf
+            anchor.weight = anchor.idf
+            if is_ngram(anchor.text) and anchor.text not in quoted:
+                anchor.weight = anchor.idf * s.ngram_weight
+            if not anchor.df:
+                anchor.weight *= s.unseen_weight
+        return found
 
     def inherited(self) -> list[Anchor]:
-        first = max(self.topic_starts[-1], len(self.turns) - self.settings.topic_window) if self.turns else 0
+        first = max(self.topic_starts[-1], len(self.turns) - 8) if self.turns else 0
         texts: list[str] = []
         for turn in reversed(range(first, len(self.turns))):
             texts += self.sides[turn][0]
             if self.sides[turn][0] and not is_deictic(self.turns[turn][0]):
                 break
-        return self.above_floor([self.term(text) for text in dict.fromkeys(texts)])
+        return self.weighted(self.above_floor([self.term(text) for text in dict.fromkeys(texts)]))
 
     def anchors(self, query: str) -> list[Anchor]:
         """A(q), inherited ones behind the query's own."""
         own = self.own_anchors(query)
-        if self.gate_query(query)[0] == "continue" and (is_deictic(query) or not any(anchor.df for anchor in own)):
+        if self.points_back(query, own):
             texts = {anchor.text for anchor in own}
             return own + [anchor for anchor in self.inherited() if anchor.text not in texts]
         return own
 
+    def points_back(self, query: str, own: list[Anchor]) -> bool:
+        action, overlap, _, deictic, _ = self.gate_query(query)
+        if deictic or action == "switch" or any(anchor.df for anchor in own):
+            return deictic
+        if tokens(query):
+            return overlap > self.settings.overlap_continue
+        fallback = fold(query.strip()[:20])
+        return not any(map(str.isalnum, fallback)) or bool(re.search(INTERROGATIVES, fallback))
+
     # --- gate
+
+    def implied(self, text: str) -> float:
+        """The mass that speaks for the topic unsaid."""
+        s = self.settings
+        mass = s.implied_mass + s.pronoun_mass * min(2, len(re.findall(PRONOUNS, fold(text[:400]))))
+        last = self.turns[-1] if self.turns else None
+        if last is not None and not set(text) & set("?？") and set((last[1] or last[0])[-12:]) & set("?？"):
+            mass += s.answer_mass
+        return mass
 
     def topic_window(self) -> int:
         return min(self.settings.topic_window, len(self.turns) - self.topic_starts[-1]) if self.turns else 0
@@ -184,11 +218,12 @@ class Conversation:
         new = []
         for anchor in found:
             age = len(self.turns) - anchor.last_turn if anchor.df else 0
-            masses[age if age <= ages else 0] += anchor.idf
+            masses[age if age <= ages else 0] += anchor.weight
             if not 1 <= age <= self.topic_window():
                 new.append(anchor.text)
         held = total(masses[1 : self.topic_window() + 1])
         lacking = total([masses[0], *masses[self.topic_window() + 1 :]])
+        held += self.implied(text) if held + lacking else 0.0
         overlap, new_ratio = (held / (held + lacking), lacking / (held + lacking)) if held + lacking else (0.0, 0.0)
         deictic = is_deictic(text)
         s = self.settings
@@ -226,11 +261,11 @@ class Conversation:
     def scored(self, found: list[Anchor]) -> list[Candidate]:
         """Every block that shares an anchor, best first."""
         s = self.settings
-        mass = total(anchor.idf for anchor in found)
+        mass = total(anchor.weight for anchor in found)
         candidates = []
         for turn in {turn for anchor in found for turn in anchor.tf}:
             lex = tuple(
-                lex_sum([(a.idf, a.tf.get(turn, (0, 0))[side]) for a in found], len(self.sides[turn][side]),
+                lex_sum([(a.weight, a.tf.get(turn, (0, 0))[side]) for a in found], len(self.sides[turn][side]),
                         self.average(side), s.k1, s.b) / mass
                 for side in SIDES
             )  # fmt: skip
@@ -244,10 +279,18 @@ class Conversation:
     def candidates(self, query: str) -> list[Candidate]:
         found = self.anchors(query)
         passing = self.passing(query) if self.gate_query(query)[0] == "switch" else set(range(len(self.turns)))
-        best = [c for c in self.scored(found) if c.turn in passing][: self.settings.max_candidates]
+        best = [c for c in self.scored(found) if c.turn in passing][: self.settings.max_candidates] if any(
+            anchor.weight for anchor in found) else []
         for candidate in best:
             self.prune(candidate, found)
         return best
+
+    def holds_enough(self, candidate: Candidate, action: str) -> bool:
+        s = self.settings
+        least = s.min_lexical_score * min(1.0, self.n_blocks / s.max_candidates)
+        if action == "continue" and self.turns and candidate.turn >= self.topic_starts[-1]:
+            least *= s.topic_score_ratio
+        return s.weight_user * candidate.lex[0] + s.weight_assistant * candidate.lex[1] >= least
 
     # --- pruning
 
@@ -274,7 +317,7 @@ class Conversation:
             text = self.turns[candidate.turn][side]
             spans = list(zip([0, *sentence_ends(text)], sentence_ends(text), strict=False))
             masks = self.sentence_masks(candidate.turn, side, found)
-            mass = [total(found[i].idf for i in sorted(mask)) for mask in masks]
+            mass = [total(found[i].weight for i in sorted(mask)) for mask in masks]
             first = [0] if side == 1 and spans else []
             ranked = sorted((i for i in range(len(spans)) if masks[i] and i not in first), key=lambda i: (-mass[i], i))
             kept = sorted([*first, *ranked][: self.settings.max_sentences])
@@ -287,28 +330,37 @@ class Conversation:
     def cover(self, query: str, budget: int, count) -> list[tuple[int, float, list[str]]]:
         """The greedy steps: (turn, gain, newly covered anchors). count: tokens of a text; budget: of the prompt."""
         found = self.anchors(query)
-        candidates = self.candidates(query)
+        candidates = [c for c in self.candidates(query) if self.holds_enough(c, self.gate_query(query)[0])]
         left = [c for c in candidates if any(c.texts)]
         everything = set().union(*(c.covers for c in candidates))
-        coverable = total(found[i].idf for i in sorted(everything))
+        coverable = total(found[i].weight for i in sorted(everything))
         room = budget - count(f"[query] {query}")
         covered: set[int] = set()
+        ever: set[int] = set()
         steps: list[tuple[Candidate, float, list[str]]] = []
-        while total(found[i].idf for i in sorted(covered)) < self.settings.coverage_stop * coverable:
+        n_covers = self.settings.n_covers
+        while True:
+            if total(found[i].weight for i in sorted(covered)) >= self.settings.coverage_stop * coverable:
+                n_covers -= 1
+                if not n_covers:
+                    break
+                covered = set()
             options = []
             for candidate in left:
                 cost = count(rendered(candidate))
                 new = sorted(candidate.covers - covered)
-                gain = total(found[i].idf for i in new) / cost_power(cost)
+                gain = total(found[i].weight for i in new) / cost_power(cost)
                 if cost <= room and gain > 0.0:
                     options.append((gain, candidate.score, candidate.turn, cost, new, candidate))
             if not options:
                 break
             gain, _, _, cost, new, best = max(options, key=lambda option: option[:3])
             left.remove(best)
+            first = sorted(best.covers - ever)
             covered |= best.covers
+            ever |= best.covers
             room -= cost
-            steps.append((best, gain, [found[i].text for i in new]))
+            steps.append((best, gain, [found[i].text for i in first]))
         while steps and count(prompt([c for c, _, _ in steps], query)) > budget:
             steps.pop()
         return [(candidate.turn, gain, new) for candidate, gain, new in steps]

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from conversations import LETTER
 
 from gatekeeper import ContextGatekeeper, Settings, estimate_tokens
 from gatekeeper.cli import demo
@@ -129,12 +130,12 @@ def test_it_holds_on_the_way_too(n_turns: int) -> None:
         assert {TOPICS[block["turn_id"]] for block in gate.select(query)} == {topic}, query
 
 
-def test_thorough_keeps_the_budget_and_the_topic() -> None:
+def test_thorough_keeps_the_budget_and_begins_with_the_topic() -> None:
     gate = ContextGatekeeper(BUDGET, settings=Settings.thorough())
     gate.add_turns(TURNS)
     for query, topic in QUERIES:
         chosen = gate.select(query)
-        assert {TOPICS[block["turn_id"]] for block in chosen} == {topic}, query
+        assert TOPICS[chosen[0]["turn_id"]] == topic, query  # what room is left goes to turns that may be foreign
         assert estimate_tokens(gate.build_prompt(query)) <= BUDGET
         assert len(chosen) > 1
 
@@ -156,7 +157,9 @@ def small(*turns: tuple[str, str]) -> ContextGatekeeper:
     ("，。", "continue", 0.0, 0.0),  # no anchors at all
 ])  # fmt: skip
 def test_every_branch_of_the_gate(query: str, action: str, low: float, high: float) -> None:
-    decided = small(("redis ttl lock", "")).explain(query)["gate"]
+    literal = ContextGatekeeper(BUDGET, settings=LETTER)
+    literal.add_turn("redis ttl lock", "")
+    decided = literal.explain(query)["gate"]
     assert decided["action"] == action
     assert low <= decided["overlap"] <= high
 

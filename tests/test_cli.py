@@ -183,7 +183,7 @@ def test_explain_prints_every_part() -> None:
     explained = gate.explain("Redis惰性删除区别")
     text = call("explain", DEMO_FILE, "Redis惰性删除区别").stdout
     lines = text.splitlines()
-    assert "gate      switch  anchor_overlap_ratio 0.000  new_token_ratio 1.000  deictic no" in text
+    assert "gate      switch  anchor_overlap_ratio 0.056  new_token_ratio 0.944  deictic no" in text
     assert f"tokens    {explained['tokens']['prompt']} of 4000" in text
     for anchor in explained["anchors"]:
         assert [anchor["text"], str(anchor["df"]), f"{anchor['idf']:.3f}", anchor["origin"]] in map(cells, lines)
@@ -234,10 +234,10 @@ def test_tables_align_and_are_never_cut_in_a_pipe(columns: str) -> None:
 def test_stats_counts() -> None:
     records = [{"role": "system", "content": "s"}, {"role": "user", "content": "redis"},
                {"role": "tool", "content": "t"}, {"role": "assistant", "content": "ttl"}, 7,
-               {"user": "git", "assistant": "rebase"}]  # fmt: skip
+               {"user": "git merge rebase", "assistant": "rebase"}]  # fmt: skip
     result = call("stats", "-", "--json", stdin=chat(*records))
     assert json.loads(result.stdout) == {
-        "turns": 2, "characters": 17, "tokens": 8 + 5 + 5 + 9, "anchors": 4, "topics": 2, "topic_switches": 1,
+        "turns": 2, "characters": 30, "tokens": 8 + 5 + 24 + 9, "anchors": 5, "topics": 2, "topic_switches": 1,
         "skipped": {"system": 1, "tool": 1, "broken": 1},
     }  # fmt: skip
     assert result.stderr.splitlines()[-1] == "<stdin>: 1 system and 1 tool messages skipped: they are no turns"

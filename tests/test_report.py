@@ -21,8 +21,8 @@ KEYS = {
     "candidates", "steps", "coverable_mass", "covered_mass", "coverage", "tokens", "prompt", "turns",
 }  # fmt: skip
 DECISIONS = {
-    block.CHOSEN, block.FORGOTTEN, block.NO_ANCHOR, block.NO_CONTENT_WORD, block.BELOW_TOP, block.EMPTY,
-    block.NOTHING_NEW, block.COVERED, block.NO_ROOM, block.TAKEN_BACK,
+    block.CHOSEN, block.FORGOTTEN, block.NO_ANCHOR, block.NO_CONTENT_WORD, block.BELOW_TOP, block.TOO_LITTLE,
+    block.EMPTY, block.NOTHING_NEW, block.COVERED, block.NO_ROOM, block.TAKEN_BACK,
 }  # fmt: skip
 PLAIN = (str, int, float, bool, type(None))
 
@@ -52,10 +52,11 @@ def assert_plain(value: Any) -> None:
 @given(turns, queries, presets, budgets)
 def test_every_number_adds_up(history: list[tuple[str, str]], query: str, preset: Settings, budget: int) -> None:
     explained = gate_of(history, budget, settings=preset).explain(query)
-    assert explained["idf_mass"] == total(anchor["idf"] for anchor in explained["anchors"])
+    assert explained["idf_mass"] == total(anchor["weight"] for anchor in explained["anchors"])
     for candidate in explained["candidates"]:
         parts = candidate["parts"]
-        assert candidate["score"] == parts["user"] + parts["assistant"] + parts["exact"] + parts["recency"]
+        assert candidate["score"] == (
+            parts["user"] + parts["assistant"] + parts["exact"] + parts["recency"] + parts["neighbours"])
         for side, weight in (("user", preset.weight_user), ("assistant", preset.weight_assistant)):
             lex = total(term[side] for term in candidate["terms"]) / explained["idf_mass"]
             assert candidate[f"lex_{side}"] == lex
@@ -67,7 +68,7 @@ def test_every_number_adds_up(history: list[tuple[str, str]], query: str, preset
 @given(turns, queries, presets, budgets)
 def test_steps_add_up(history: list[tuple[str, str]], query: str, preset: Settings, budget: int) -> None:
     explained = gate_of(history, budget, settings=preset).explain(query)
-    idf = {anchor["id"]: anchor["idf"] for anchor in explained["anchors"]}
+    idf = {anchor["id"]: anchor["weight"] for anchor in explained["anchors"]}
     costs = {candidate["turn_id"]: candidate["cost"] for candidate in explained["candidates"]}
     left, covered = budget - explained["tokens"]["constraints_and_query"], set()
     for step in explained["steps"]:
@@ -213,7 +214,7 @@ def test_the_rule_of_the_gate_is_the_one_that_holds(history: list[tuple[str, str
 
 
 def decisions_of(history: list[tuple[str, str]], query: str, budget: int = 4000, **settings: Any) -> list[str]:
-    explained = gate_of(history, budget, settings=Settings(**settings)).explain(query)
+    explained = gate_of(history, budget, settings=Settings(**{"n_covers": 1, **settings})).explain(query)
     return [turn["decision"] for turn in explained["turns"]]
 
 

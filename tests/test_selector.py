@@ -72,7 +72,7 @@ def test_thorough_with_room_for_all_sends_whole_blocks(history, query: str) -> N
 
 def test_thorough_restores_the_sentences_nearest_to_a_kept_one_first() -> None:
     text = "Far away one. Near before. Redis here. Near behind. Far away two."
-    gate = ContextGatekeeper(95, settings=Settings.thorough())
+    gate = ContextGatekeeper(95, settings=Settings.thorough().replace(whole_side_tokens=50))
     gate.add_turn(text, "")
     (turn,) = gate.select("redis")
     assert "Redis here." in turn["user"]

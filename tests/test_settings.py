@@ -13,7 +13,7 @@ from gatekeeper import ArgumentTypeError, ChatFileError, ContextGatekeeper, Gate
 
 DEFAULTS = {
     "ngram_idf_floor": 1.5, "overlap_continue": 0.45, "overlap_switch": 0.20, "new_ratio_switch": 0.70,
-    "topic_window": 8, "weight_user": 1.5, "weight_assistant": 0.7, "weight_exact": 1.0, "weight_recency": 0.2,
+    "topic_window": 1, "weight_user": 1.5, "weight_assistant": 0.7, "weight_exact": 1.0, "weight_recency": 0.2,
     "k1": 1.2, "b": 0.75, "recency_window": 100, "max_candidates": 20, "max_sentences": 3, "coverage_stop": 0.85,
     "whole_blocks": False,
 }  # fmt: skip

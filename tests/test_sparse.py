@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import reference
+from conversations import LETTER
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_text import anchors
@@ -84,11 +85,12 @@ FOREIGN = [("redis ttl", ""), ("redis lru", "")]
     ([("向量库很多", ""), *FOREIGN], "「向量库」怎么选", [0]),
 ])  # fmt: skip
 def test_after_a_switch_only_blocks_with_a_content_word_count(history, query: str, expected: list[int]) -> None:
-    gate = ContextGatekeeper(10**6)
+    gate = ContextGatekeeper(10**6, settings=LETTER)
     gate.add_turns(history)
-    assert gate.explain(query)["gate"]["action"] == "switch"
-    assert recalled(history, query) == expected
-    assert [c.turn for c in reference.Conversation(history).candidates(query)] == expected
+    explained = gate.explain(query)
+    assert explained["gate"]["action"] == "switch"
+    assert [candidate["turn_id"] for candidate in explained["candidates"]] == expected
+    assert [c.turn for c in reference.Conversation(history, LETTER).candidates(query)] == expected
 
 
 def test_without_a_switch_no_content_word_is_asked_for() -> None:
@@ -124,8 +126,56 @@ def test_nothing_is_recalled_from_nothing() -> None:
 
 
 def test_a_query_that_says_nothing_recalls_what_the_last_turn_spoke_of() -> None:
-    for query in ("", " \n ", "the", "然后呢？"):
+    for query in ("", " \n ", "？！", "然后呢？", "为什么", "how?"):
         assert recalled([("redis", "")], query) == [0]
+
+
+def test_listed_words_that_ask_nothing_recall_nothing() -> None:
+    for query in ("ok the", "介绍", "好吧"):
+        assert recalled([("redis 介绍 ok the", "好吧")], query) == []
+
+
+def test_a_query_that_names_something_new_inherits_nothing() -> None:
+    assert recalled([("redis", "lru"), ("redis ttl", "")], "kafka") == []
+
+
+LONG = [("redis 惰性删除", "lazy deletion"), *[(f"词{i} other{i} words{i}", f"nothing{i}") for i in range(30)]]
+
+
+def test_a_block_that_holds_too_little_of_the_query_is_out() -> None:
+    query = "redis kafka zookeeper pulsar rabbit"
+    gate = ContextGatekeeper(10**6)
+    gate.add_turns(LONG)
+    explained = gate.explain(query)
+    assert gate.select(query) == []
+    assert explained["turns"][0]["decision"] == "holds too little"
+    gate = ContextGatekeeper(10**6, settings=Settings(min_lexical_score=0.0))
+    gate.add_turns(LONG)
+    assert [block["turn_id"] for block in gate.select(query)] == [0]
+
+
+def test_a_short_conversation_asks_for_less() -> None:
+    assert ids([LONG[0], *LONG[-2:]], "redis kafka zookeeper pulsar") == [0]
+
+
+def test_turns_beside_a_turn_that_answers_count_in_thorough() -> None:
+    history = [("aa bb", ""), ("the vet of rex", ""), ("cc dd", ""), *[(f"ee{i} ff{i}", "") for i in range(9)]]
+    gate = ContextGatekeeper(10**6, settings=Settings.thorough())
+    gate.add_turns(history)
+    explained = gate.explain("kafka vets")
+    assert explained["gate"]["action"] == "switch"
+    assert [c["turn_id"] for c in explained["candidates"]] == [1, 2, 0, 3]  # the nearer, then the newer one
+    parts = explained["candidates"][1]["parts"]
+    assert parts["neighbours"] == explained["candidates"][1]["score"] > 0.0
+
+
+def test_inflections_are_one_word_in_thorough() -> None:
+    gate = ContextGatekeeper(10**6, settings=Settings.thorough())
+    gate.add_turns([("we went hiking", ""), *[(f"xx{i}", "") for i in range(5)]])
+    assert gate.explain("any hikes planned")["candidates"][0]["turn_id"] == 0
+    gate.forget(0)
+    gate.add_turn("hiked again", "")
+    assert gate.explain("any hikes planned")["candidates"][0]["turn_id"] == 6
 
 
 @given(turns.filter(bool))
@@ -149,7 +199,7 @@ def test_another_side_or_layout_is_refused() -> None:
 
 
 def ids(turns: list[tuple[str, str]], query: str) -> list[int]:
-    gate = ContextGatekeeper(4000)
+    gate = ContextGatekeeper(4000, settings=Settings(n_covers=1))
     gate.add_turns(turns)
     return [block["turn_id"] for block in gate.select(query)]
 

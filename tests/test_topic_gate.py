@@ -6,6 +6,7 @@ import re
 
 import pytest
 import reference
+from conversations import LETTER
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import queries, turns
@@ -47,7 +48,7 @@ CASES = [
 
 @pytest.mark.parametrize(("query", "history", "expected"), CASES)
 def test_the_gate_says_of_a_query_what_its_branch_says(query: str, history, expected) -> None:
-    gate = ContextGatekeeper(4000)
+    gate = ContextGatekeeper(4000, settings=LETTER)
     gate.add_turns(history)
     decision = gate.explain(query)["gate"]
     where = "above" if decision["overlap"] > 0.45 else "below" if decision["overlap"] < 0.2 else "between"
@@ -172,7 +173,7 @@ def test_what_does_not_stand_at_the_head_or_is_a_longer_word_is_no_deictic(text:
 
 
 def test_a_topic_is_spoken_for_by_its_last_turns_only() -> None:
-    gate = ContextGatekeeper(4000, settings=Settings(topic_window=2))
+    gate = ContextGatekeeper(4000, settings=LETTER.replace(topic_window=2))
     gate.add_turns([("redis cluster", ""), ("redis sentinel", ""), ("redis ttl", ""), ("redis lru", "")])
     assert gate._corpus.topic_starts == [0, 0, 0, 0]
     assert gate.explain("cluster")["gate"]["action"] == "switch"

@@ -17,7 +17,7 @@ from gatekeeper import errors
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "gatekeeper"
 STAGES = ("anchor", "topic_gate", "corpus", "sparse", "pruning", "selector", "prompt")  # from left to right
-GROUND = {"block", "settings", "errors", "lexicon", "_core"}  # what every stage may import
+GROUND = {"block", "settings", "errors", "lexicon", "stems", "_core"}  # what every stage may import
 CHAINS = {"__init__", "gatekeeper", "report"}  # what may import any stage, besides cli and integrations
 BORROWS = {"constraints": {"prompt"}}  # recalled text and constraints are escaped alike
 COMMAND_ONLY = {"__main__", "chat_file", "printable", "report_html"}  # what only the command line and a page load

@@ -1,0 +1,58 @@
+"""python -m benchmarks.quality: what gatekeeper chooses on real conversations with gold labels, beside its peers."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from time import monotonic
+
+from benchmarks.quality import report
+from benchmarks.quality.data import SETS, read_set
+from benchmarks.quality.peers import PEERS
+from benchmarks.quality.run import Tally, run
+from benchmarks.quality.selectors import SETTINGS, Gatekeeper, Selector
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality", description=__doc__.split(": ", 1)[1])
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder of SET.HALF.jsonl.gz files")
+    parser.add_argument("--half", default="dev", help="which half (default: dev)")
+    parser.add_argument("--settings", choices=SETTINGS, help="one of the two; both by default")
+    parser.add_argument("--sets", nargs="+", metavar="SET", choices=SETS, default=SETS, help=", ".join(SETS))
+    parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--embedding", action=argparse.BooleanOptionalAction, default=True,
+                        help="MiniLM, if installed; it takes longer than all else")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/quality.md")
+    return parser.parse_args()
+
+
+def main() -> None:
+    asked = arguments()
+    start = monotonic()
+    selectors: list[Selector] = [Gatekeeper(name) for name in SETTINGS if asked.settings in (None, name)]
+    if asked.peers:
+        for kind in PEERS:
+            if not kind.is_installed():
+                print(f"{kind.name}: not installed", file=sys.stderr)
+            elif asked.embedding or kind.name != "MiniLM":
+                selectors.append(kind())
+    tally = Tally()
+    for set_name in asked.sets:
+        conversations = read_set(asked.data, set_name, asked.half)
+        language = conversations[0].language
+        for selector in selectors:
+            if language in selector.languages:
+                began = monotonic()
+                run(tally, set_name, conversations, selector)
+                print(f"{set_name}, {selector.name}: {monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    facts = report.facts(asked.sets, asked.half, monotonic() - start)
+    found = report.sections(tally, [selector.name for selector in selectors], asked.sets, facts)
+    for name, body in found.items():
+        print(f"\n## {name}\n\n{body}")
+    if asked.write:
+        report.write(found)
+
+
+if __name__ == "__main__":
+    main()
