@@ -214,7 +214,8 @@ def test_a_connective_blocks(word: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["所有按钮的文案都统一", "整体字号调大", "每个按钮加图标", "批量修改标题", "change every label", "全部按钮换成蓝色"],
+    ["所有按钮的文案都统一", "整体字号调大", "每个按钮加图标", "批量修改标题", "change every label",
+     "全部按钮换成蓝色"],
 )
 def test_a_broad_word_blocks(text: str) -> None:
     assert classify(text).level == 2
