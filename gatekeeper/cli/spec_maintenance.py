@@ -127,7 +127,8 @@ def bench(run: SpecRun) -> int:
     from gatekeeper.spec.bench import bench_rows
     from gatekeeper.spec.disk_bench import disk_rows
 
-    return _show_rows(run, [*bench_rows(), *disk_rows()])
+    disk = disk_rows()  # first: a process that has measured 10,000 templates is no fresh one
+    return _show_rows(run, [*bench_rows(), *disk])
 
 
 @click.command()

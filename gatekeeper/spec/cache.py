@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from json import dumps, loads
+from json import JSONEncoder, loads
 
 from gatekeeper.spec.files import SETTLED_NS, TEMPLATE_FILE, Signature, is_inside, read_text, signature_of
 from gatekeeper.spec.markdown import read_template
@@ -14,11 +16,12 @@ from gatekeeper.spec.settings import FP_VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     Compiled = Mapping[str, tuple[Signature, str]]  # key: signature of the file, packed entry
 
 CACHE_VERSION = f"3.{FP_VERSION}"  # of the form of an entry, and of the fingerprints in it
+_encode = JSONEncoder(ensure_ascii=False).encode
 _TEXTS = ("id", "name", "category", "scope", "trigger", "prompt", "repo", "created", "updated")
 _LISTS = ("tags", "clarify", "approach", "redlines", "acceptance")
 
@@ -78,7 +81,8 @@ class TemplateFolder:
             is_new_list = True
         if signatures == self._signatures and not is_new_list:
             return None
-        return self._load(paths, signatures, compiled)
+        with _without_collection():
+            return self._load(paths, signatures, compiled)
 
     def _load(self, paths: list[str], signatures: list[Signature | None], compiled: Callable[[], Compiled]) -> Changes:
         known = {path: (signature, entry)
@@ -151,6 +155,18 @@ class TemplateFolder:
         return Entry(key, template, file.hits, file.last_used, file.problems, is_stale), trusted
 
 
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Let the cycle collector rest while many records are made: it would walk the whole heap and find no cycle."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def _signature(path: str) -> Signature | None:
     try:
         return signature_of(os.lstat(path))
@@ -165,14 +181,14 @@ def _reason(error: Exception) -> str:
 def _packed(entry: Entry) -> str:
     """An entry as JSON, the stored form."""
     if entry.template is None:
-        return dumps([entry.problems], ensure_ascii=False)
+        return _encode([entry.problems])
     template = entry.template
     # whole numbers are read twice as fast
     weights = {token: int(weight) if weight == int(weight) else weight
                for token, weight in template.fingerprint.weights.items()}
     values = [getattr(template, name) for name in (*_TEXTS, *_LISTS)]
     own = [template.fp_version, entry.hits, entry.last_used, entry.is_stale]
-    return dumps([entry.problems, *values, weights, *own], ensure_ascii=False)
+    return _encode([entry.problems, *values, weights, *own])
 
 
 def _unpacked(key: str, packed: str) -> Entry | None:

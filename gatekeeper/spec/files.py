@@ -38,12 +38,15 @@ def read_text(path: str) -> tuple[str, Signature, bool]:
 
     Raises OSError, or ValueError for what is no regular file, too large or not UTF-8. Never follows a link.
     """
-    with open(os.open(path, _READ_FLAGS), "rb") as file:
-        before = os.fstat(file.fileno())
+    descriptor = os.open(path, _READ_FLAGS)
+    try:
+        before = os.fstat(descriptor)
         if not stat.S_ISREG(before.st_mode):
             raise ValueError("not a regular file")
-        data = file.read(MAX_FILE_BYTES + 1)
-        after = os.fstat(file.fileno())
+        data = _read_up_to(descriptor, MAX_FILE_BYTES + 1)
+        after = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
     if len(data) > MAX_FILE_BYTES:
         raise ValueError(f"larger than {MAX_FILE_BYTES} bytes")
     is_settled = signature_of(before) == signature_of(after) and time.time_ns() - after.st_mtime_ns > SETTLED_NS
@@ -51,6 +54,16 @@ def read_text(path: str) -> tuple[str, Signature, bool]:
         return data.decode("utf-8"), signature_of(after), is_settled
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8 at byte {error.start}") from None
+
+
+def _read_up_to(descriptor: int, n_bytes: int) -> bytes:
+    """The bytes of a file, at most so many. Without a file object: making one costs as much as reading."""
+    data = os.read(descriptor, n_bytes)
+    more = data
+    while more and len(data) < n_bytes:
+        more = os.read(descriptor, n_bytes - len(data))
+        data += more
+    return data
 
 
 def write_text(path: str, text: str) -> None:

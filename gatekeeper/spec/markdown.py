@@ -22,7 +22,8 @@ DIGEST = "会话摘要"
 PLACEHOLDER = "（暂无）"
 
 _LINE_END = re.compile("\r\n?")
-_FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_RULE = r"(?:---|\.\.\.)[ \t]*(?:\n|\Z)"
+_FRONT_MATTER = re.compile(rf"\ufeff?\s*---[ \t]*\n((?:(?!{_RULE})[^\n]*\n)*){_RULE}")
 _HEADING_OR_FENCE = re.compile(r"^ {0,3}(?:##[ \t]+(?P<title>\S.*)|(?:`{3,}|~{3,}).*)$", re.MULTILINE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _BULLET = re.compile(r"\s*[-*+•](?:\s+|\Z)")
@@ -292,7 +293,7 @@ def _read_fenced(text: str) -> str:
 
 def _split(text: str) -> tuple[dict[str, Any], str]:
     """Front matter and body. Raises ValueError without front matter."""
-    text = _LINE_END.sub("\n", text.removeprefix("\ufeff"))
+    text = _LINE_END.sub("\n", text)
     found = _FRONT_MATTER.match(text)
     if not found:
         raise ValueError("no front matter")

@@ -107,6 +107,7 @@ def test_empty_sections_have_a_placeholder_that_reads_as_nothing() -> None:
 def test_a_profile_reads_back_the_same() -> None:
     profile = Profile("订单: #1", ("不改公共请求封装", "「甲」, 乙"), "2025-01-02")
     assert read_profile(render_profile(profile)) == profile
+    assert read_profile("\ufeff" + render_profile(profile).replace("\n", "\r\n")) == profile
     assert read_profile("## 禁区\n- 甲\n") == Profile("", ("甲",), "")
 
 
