@@ -16,7 +16,7 @@ from gatekeeper.printable import one_line, printable
 from gatekeeper.report import Explanation, merged
 
 SIDES = ("user", "assistant")
-PARTS = ("user", "assistant", "exact", "recency")
+PARTS = ("user", "assistant", "exact", "recency")  # and "neighbours", where it is weighed
 N_TONES = 6  # colours of the time line: neighbouring topics differ
 ROW, DENSE_ROW = 10, 25  # cells of the time line on a narrow screen; twice as many on a wide one
 MAX_NUMBERED_TURNS = 200  # above, the cells of the time line are small and have no numbers
@@ -29,6 +29,7 @@ WHY = {
     block.NO_ANCHOR: "Shares no anchor with the query.",
     block.NO_CONTENT_WORD: "The query left the topic, and the turn holds none of its content words.",
     block.BELOW_TOP: "Shares an anchor, but scored below the best that recall lets through.",
+    block.TOO_LITTLE: "Its score by words alone is too low: it holds too little of the query to be of its topic.",
     block.EMPTY: "Pruning left none of its sentences.",
     block.NOTHING_NEW: "Every anchor that its kept sentences hold was covered by a turn chosen before it.",
     block.COVERED: "Would have covered more, but enough was covered.",
@@ -113,7 +114,7 @@ def view(explained: Explanation) -> dict[str, Any]:
         "newly_covered": [[names[i] for i in step["covered_ids"]] for step in explained["steps"]],
         "max_idf": max((anchor["idf"] for anchor in explained["anchors"]), default=0.0),
         "max_score": max((candidate["score"] for candidate in explained["candidates"]), default=0.0),
-        "parts": PARTS,
+        "parts": (*PARTS, "neighbours") if explained["settings"]["weight_neighbours"] else PARTS,
         "sides": SIDES,
         "step_of": step_of,
         "chosen": [positions[turn_id] for turn_id in sorted(step_of)],
@@ -172,8 +173,8 @@ def _left_out(explained: Explanation) -> list[tuple[str, list[int]]]:
     groups: dict[str, list[int]] = {}
     for turn in explained["turns"]:
         groups.setdefault(turn["decision"], []).append(turn["turn_id"])
-    order = (block.TAKEN_BACK, block.NO_ROOM, block.COVERED, block.NOTHING_NEW, block.EMPTY, block.BELOW_TOP,
-             block.NO_CONTENT_WORD, block.NO_ANCHOR, block.FORGOTTEN)  # fmt: skip
+    order = (block.TAKEN_BACK, block.NO_ROOM, block.COVERED, block.NOTHING_NEW, block.EMPTY, block.TOO_LITTLE,
+             block.BELOW_TOP, block.NO_CONTENT_WORD, block.NO_ANCHOR, block.FORGOTTEN)  # fmt: skip
     return [(decision, groups[decision]) for decision in order if decision in groups]
 
 

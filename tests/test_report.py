@@ -191,9 +191,9 @@ def test_each_turn_has_its_topic_and_its_head() -> None:
 @pytest.mark.parametrize(("query", "action", "reason"), [
     ("redis ttl", "continue", "overlap is above overlap_continue"),
     ("that git rebase", "continue", "the query points back"),
-    ("git rebase", "switch", "overlap is below overlap_switch and new_ratio above new_ratio_switch"),
+    ("git rebase merge", "switch", "overlap is below overlap_switch and new_ratio above new_ratio_switch"),
     ("？", "continue", "the query has no anchors"),
-    ("redis git rebase", "continue", "the ratios are between the thresholds"),
+    ("redis git rebase merge", "continue", "the ratios are between the thresholds"),
 ])  # fmt: skip
 def test_the_gate_names_its_rule(query: str, action: str, reason: str) -> None:
     gate = gate_of([("redis ttl", "")]).explain(query)["gate"]
