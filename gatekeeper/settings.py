@@ -30,8 +30,8 @@ class Settings:
     topic_window: T, turns of the active topic whose anchors count as the topic's.
     ngram_weight: T, what a CJK n-gram weighs beside a word of the same idf: a run of characters gives many of them.
     unseen_weight: T, what an anchor that no turn holds weighs: it says that something is new, not what.
-    implied_mass, pronoun_mass, answer_mass: T, idf mass that speaks for the topic unsaid: in any message, for each
-        of up to two pronouns, and in one that answers a question.
+    pronoun_mass, answer_mass: T, idf mass that speaks for the topic unsaid: for each of up to two pronouns, and in a
+        message that answers a question.
     min_lexical_score: T, blocks whose two sides score less hold too little of the query to be of its topic.
     topic_score_ratio: T, the share of it that a block of the active topic must reach when the topic goes on.
     weight_user, weight_assistant, weight_exact, weight_recency: D, the weights of the score.
@@ -62,7 +62,6 @@ class Settings:
         "topic_window": (1, int, 1, 1000),
         "ngram_weight": (0.3, float, 0.0, 1.0),
         "unseen_weight": (0.5, float, 0.0, 1.0),
-        "implied_mass": (0.5, float, 0.0, 1e9),
         "pronoun_mass": (1.0, float, 0.0, 1e9),
         "answer_mass": (2.0, float, 0.0, 1e9),
         "min_lexical_score": (0.9, float, 0.0, 1e9),
@@ -97,7 +96,6 @@ class Settings:
     topic_window: int
     ngram_weight: float
     unseen_weight: float
-    implied_mass: float
     pronoun_mass: float
     answer_mass: float
     min_lexical_score: float

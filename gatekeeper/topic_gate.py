@@ -109,7 +109,7 @@ def implied_mass(text: str, last_turn: tuple[str, str] | None, settings: Setting
     A pronoun stands for something named before, and so does an answer: a message without a question behind a turn
     that ends with one.
     """
-    mass = settings.implied_mass + settings.pronoun_mass * n_pronouns(text)
+    mass = settings.pronoun_mass * n_pronouns(text)
     if last_turn is not None and not asks(text) and asks((last_turn[1] or last_turn[0])[-TAIL:]):
         mass += settings.answer_mass
     return mass

@@ -18,7 +18,7 @@ FORGERIES = (
 )  # fmt: skip
 
 # The documents' rules without what was added to them: each of these has its own tests.
-LETTER = Settings(topic_window=8, ngram_weight=1.0, unseen_weight=1.0, implied_mass=0.0, pronoun_mass=0.0,
+LETTER = Settings(topic_window=8, ngram_weight=1.0, unseen_weight=1.0, pronoun_mass=0.0,
                   answer_mass=0.0, min_lexical_score=0.0, n_covers=1)
 
 breaks = st.sampled_from(BREAKS)

@@ -202,7 +202,7 @@ class Conversation:
     def implied(self, text: str) -> float:
         """The mass that speaks for the topic unsaid."""
         s = self.settings
-        mass = s.implied_mass + s.pronoun_mass * min(2, len(re.findall(PRONOUNS, fold(text[:400]))))
+        mass = s.pronoun_mass * min(2, len(re.findall(PRONOUNS, fold(text[:400]))))
         last = self.turns[-1] if self.turns else None
         if last is not None and not set(text) & set("?？") and set((last[1] or last[0])[-12:]) & set("?？"):
             mass += s.answer_mass

@@ -183,7 +183,7 @@ def test_explain_prints_every_part() -> None:
     explained = gate.explain("Redis惰性删除区别")
     text = call("explain", DEMO_FILE, "Redis惰性删除区别").stdout
     lines = text.splitlines()
-    assert "gate      switch  anchor_overlap_ratio 0.056  new_token_ratio 0.944  deictic no" in text
+    assert "gate      switch  anchor_overlap_ratio 0.000  new_token_ratio 1.000  deictic no" in text
     assert f"tokens    {explained['tokens']['prompt']} of 4000" in text
     for anchor in explained["anchors"]:
         assert [anchor["text"], str(anchor["df"]), f"{anchor['idf']:.3f}", anchor["origin"]] in map(cells, lines)

@@ -94,7 +94,7 @@ def test_after_a_switch_only_blocks_with_a_content_word_count(history, query: st
 
 
 def test_without_a_switch_no_content_word_is_asked_for() -> None:
-    assert recalled([("git 分支", ""), ("git 缓存", "")], "rebase 分支") == [0]
+    assert recalled([("git 分支", ""), ("git 缓存", "")], "rebase 分支", topic_window=2) == [0]
 
 
 def test_a_block_without_the_word_is_passed_over_for_the_next_best() -> None:
