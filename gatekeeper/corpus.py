@@ -10,7 +10,15 @@ from gatekeeper.anchor import FROM_PHRASE, IS_NGRAM, LEXICON, Query, collapse
 from gatekeeper.block import SWITCH, Anchor, Block, GateDecision
 from gatekeeper.settings import Settings
 from gatekeeper.stems import Stems, stem
-from gatekeeper.topic_gate import gate_action, implied_mass, is_deictic, ratios, says_nothing, topic_masses
+from gatekeeper.topic_gate import (
+    MAX_PRONOUNS,
+    gate_action,
+    implied_mass,
+    is_deictic,
+    ratios,
+    says_nothing,
+    topic_masses,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +36,7 @@ class Corpus:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self._most_implied = settings.pronoun_mass * MAX_PRONOUNS + settings.answer_mass
         self.formula = Formula(
             k1=settings.k1, b=settings.b, weight_user=settings.weight_user, weight_assistant=settings.weight_assistant,
             weight_exact=settings.weight_exact, weight_recency=settings.weight_recency,
@@ -79,14 +88,19 @@ class Corpus:
         if turn_id == 0:
             return 0
         held, lacking = topic_masses(masses, self.topic_window())
-        if self._switches(held, lacking, 0.0) and not is_deictic(user_text) and self._switches(
-                held, lacking, implied_mass(user_text, self.texts[-1], self.settings)):
+        if self._switches(held, lacking, user_text) and not is_deictic(user_text):
             return turn_id
         return self.topic_starts[-1]
 
-    def _switches(self, held: float, lacking: float, implied: float) -> bool:
-        """What is implied can only make a switch a continuation, so that few messages are looked at for it."""
-        return gate_action(*ratios(held, lacking, implied), False, self.settings) == SWITCH
+    def _switches(self, held: float, lacking: float, user_text: str) -> bool:
+        """Whether the ratios say so. A text is looked at for what it implies only where that could turn the switch."""
+        settings = self.settings
+        if gate_action(*ratios(held, lacking), False, settings) != SWITCH:
+            return False
+        if gate_action(*ratios(held, lacking, self._most_implied), False, settings) == SWITCH:
+            return True
+        implied = implied_mass(user_text, self.texts[-1], settings)
+        return gate_action(*ratios(held, lacking, implied), False, settings) == SWITCH
 
     def topic_window(self) -> int:
         """How many of the last turns speak for the active topic."""
