@@ -9,7 +9,7 @@ from gatekeeper._core.vocabulary import Vocabulary
 from gatekeeper.anchor import FROM_PHRASE, IS_NGRAM, LEXICON, Query, collapse
 from gatekeeper.block import SWITCH, Anchor, Block, GateDecision
 from gatekeeper.settings import Settings
-from gatekeeper.stems import Stems, stem
+from gatekeeper.stems import Stems
 from gatekeeper.topic_gate import (
     MAX_PRONOUNS,
     gate_action,
@@ -60,6 +60,7 @@ class Corpus:
         """Let the index go. Whatever needs it next builds it again: see `__getattr__`."""
         self.__dict__.pop("matrix", None)
         self.__dict__.pop("vocabulary", None)
+        self.stems.forget()
 
     def __getattr__(self, name: str) -> Vocabulary | TermMatrix:
         """The index, asked for while there is none. O(text)."""
@@ -170,7 +171,7 @@ class Corpus:
         for anchor in anchors:
             if anchor.is_ngram or anchor.is_searched:
                 continue
-            ids = [i for i in stems.get(stem(anchor.text), ()) if i not in known]
+            ids = [i for i in stems.get(self.stems.stem(anchor.text), ()) if i not in known]
             known.update(ids)
             if not ids:
                 continue

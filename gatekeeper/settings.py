@@ -45,7 +45,8 @@ class Settings:
     weight_neighbours, neighbour_window: T, what a turn's lexical score adds to the turns around it, and how far.
     content_filter: D, whether after a switch a block must hold a content word of the query.
     joint_sides: False: the two sides are scored apart. True: BM25 takes them as one text, weighed by weight_user.
-    stems: whether English words that differ in their inflection alone count as one.
+    stems: whether English words that differ in their inflection alone count as one; by Snowball, if PyStemmer (the
+        extra `stems`) is installed, else nothing is stemmed.
     whole_side_tokens: T, with whole_blocks: a side of more tokens goes in cut to its best sentences.
     n_covers: T, how many times the query is covered, each time by other blocks.
     whole_blocks: False: the least text that covers the query. True: blocks by score, whole where they fit.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gatekeeper.stems import stem
+from gatekeeper.stems import Stems
+
+stem = Stems().stem
 
 
 @pytest.mark.parametrize("words", [
