@@ -8,7 +8,7 @@ from pathlib import Path
 from time import monotonic
 
 from benchmarks.quality import report
-from benchmarks.quality.data import SETS, read_set
+from benchmarks.quality.data import OWN_SETS, SETS, read_set
 from benchmarks.quality.peers import PEERS
 from benchmarks.quality.run import Tally, run
 from benchmarks.quality.selectors import SETTINGS, Gatekeeper, Selector
@@ -19,7 +19,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder of SET.HALF.jsonl.gz files")
     parser.add_argument("--half", default="dev", help="which half (default: dev)")
     parser.add_argument("--settings", choices=SETTINGS, help="one of the two; both by default")
-    parser.add_argument("--sets", nargs="+", metavar="SET", choices=SETS, default=SETS, help=", ".join(SETS))
+    parser.add_argument("--sets", nargs="+", metavar="SET", choices=SETS + OWN_SETS, default=SETS,
+                        help=f"{', '.join(SETS)} (the default); our own: {', '.join(OWN_SETS)}")
     parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--embedding", action=argparse.BooleanOptionalAction, default=True,
                         help="MiniLM, if installed; it takes longer than all else")

@@ -1,4 +1,4 @@
-"""The form of the evaluation data: gzip-compressed JSON lines, one conversation a line (docs/quality.md)."""
+"""The form of the evaluation data: JSON lines, gzip-compressed or plain, one conversation a line (docs/quality.md)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 SETS = ["locomo", "beam_100k", "qmsum", "madial_en", "irc", "tiage", "crosswoz", "kdconv_mix", "javaguide_mix",
         "madial_zh"]
+OWN_SETS = ["working_day"]  # text written for this project: reported apart, never among the figures of the others
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,12 @@ class Conversation:
 
 
 def read_set(folder: Path, name: str, half: str) -> list[Conversation]:
-    """The conversations of one set, queries in the order of `at`. FileNotFoundError if the folder lacks it."""
-    with gzip.open(folder / f"{name}.{half}.jsonl.gz", "rt", encoding="utf-8") as file:
+    """The conversations of one set, queries in the order of `at`. FileNotFoundError if the folder lacks it.
+
+    A set of our own has no halves: it is a plain NAME.jsonl.
+    """
+    path = folder / (f"{name}.jsonl" if name in OWN_SETS else f"{name}.{half}.jsonl.gz")
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
         return [_conversation(json.loads(line)) for line in file]
 
 

