@@ -33,7 +33,7 @@ _TRACEBACK = re.compile(
     r"|The above exception was the direct cause.*)\s*$"
 )
 _MARKS = re.compile(r"\s*[~^]+\s*$")
-_FRAME_WITHIN = re.compile(r"\s+at\s[\w.$<>\[\] ]{1,80}\([^()\s]{1,300}:\d+\)")
+_FRAME_WITHIN = re.compile(r"(?<!\s)\s+at\s[\w.$<>\[\] ]{1,80}\([^()\s]{1,300}:\d+\)")
 
 _RUN = re.compile(r"[A-Za-z0-9_.@~+\-/\\:#?&=%$]{2,}")
 _EMPTY = re.compile(r"\([ \t]*\)|``(?!`)")
