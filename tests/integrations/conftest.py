@@ -8,7 +8,8 @@ import pytest
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    return True if "not integration" in config.getoption("markexpr") else None
+    chosen = config.getoption("markexpr")
+    return None if "integration" in chosen and "not integration" not in chosen else True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
