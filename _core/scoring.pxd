@@ -41,6 +41,8 @@ cdef struct QueryTerm:
     const Posting *next
     const Posting *end
     double weight           # idf (k1 + 1)
+    const Posting *first    # of the whole list; `next` moves on
+    int32_t n_before        # terms right before it that are forms of the same word
 
 
 cdef struct QueryFormula:
@@ -56,7 +58,7 @@ cdef struct QueryFormula:
     double rough_assistant
     double margin           # far more than rounding can make of any score
     int64_t current_turn
-    int32_t n_present
+    int32_t n_present       # words that any turn holds in some form
     bint joint              # both sides are one text, the user's; norm_user is that of the two together
 
 
@@ -64,7 +66,7 @@ cdef struct Sum:
     # of one turn
     double user
     double assistant
-    int32_t n_held          # terms of the query that it holds
+    int32_t n_held          # words of the query that it holds in some form
 
 
 cdef struct Sums:
@@ -103,6 +105,29 @@ cdef inline Scored score_of(
     return scored
 
 
+cdef inline const Posting *posting_of(const QueryTerm *term, uint32_t turn) noexcept nogil:
+    """The posting of a turn in the list of a term, or NULL; by bisection."""
+    cdef const Posting *low = term.first
+    cdef const Posting *high = term.end
+    cdef const Posting *middle
+    while low < high:
+        middle = low + (high - low) // 2
+        if middle.turn < turn:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < term.end and low.turn == turn else NULL
+
+
+cdef inline bint is_held_before(const QueryTerm *term, uint32_t turn) noexcept nogil:
+    """Whether a turn holds another form of the word, of those before this one."""
+    cdef int32_t i
+    for i in range(1, term.n_before + 1):
+        if posting_of(term - i, turn) != NULL:
+            return True
+    return False
+
+
 cdef inline void add_block(
     QueryTerm *term, const Rows *rows, const QueryFormula *formula, uint32_t base, Sums *sums
 ) noexcept nogil:
@@ -130,7 +155,8 @@ cdef inline void add_block(
         else:
             gatekeeper_add_pair(&sum_of.user, weight, posting.tf_user, posting.tf_assistant, <int> length.user,
                                 <int> length.assistant, base_of, slope_of)
-        sum_of.n_held += 1
+        if term.n_before == 0 or not is_held_before(term, posting.turn):
+            sum_of.n_held += 1
         posting += 1
     term.next = posting
     sums.n_touched = n_touched

@@ -11,6 +11,7 @@ from libc.string cimport memcpy, memset
 from cpython cimport array
 
 from _core.buffers cimport IntBuffer, int_free
+from _core.coverage cimport covered_mass
 from _core.csr cimport LengthNorm, inverse_document_frequency, length_norm, saturated
 from _core.hits cimport HitColumns, KeptColumns, SearchedHits, TermSlot, keep_row, position_table
 from _core.matrix cimport Findings, Matrix, Weighing, append_rows, unlink
@@ -270,9 +271,10 @@ cdef class TermMatrix:
         return length_norm(total_tokens / <double> max(self.matrix.rows.n_live, 1), k1, b)
 
     cdef QueryTerm *query_terms(
-        self, array.array ids, array.array idf, double k1, extra_postings, Posting **extra
+        self, array.array ids, array.array idf, double k1, extra_postings, groups, Posting **extra
     ) except NULL:
         """Posting lists of the terms; id -1 has none, -2 - j is extra_postings[j], (turn, tf, tf) triples."""
+        cdef array.array of_group = int_array(groups) if groups is not None else None
         cdef Py_ssize_t n = len(ids), n_extra = len(extra_postings), i, j
         cdef const int32_t *term_ids = <const int32_t *> ids.data.as_ints
         cdef list firsts = [0], flat = []
@@ -280,6 +282,8 @@ cdef class TermMatrix:
         cdef Term *term
         if len(idf) != n:
             raise ValueError(f"term_ids and idf differ in length: {n} and {len(idf)}")
+        if of_group is not None and len(of_group) != n:
+            raise ValueError(f"term_ids and groups differ in length: {n} and {len(of_group)}")
         for group in extra_postings:
             flat += checked_postings(group, self.matrix.rows.n)
             firsts.append(len(flat))
@@ -305,16 +309,21 @@ cdef class TermMatrix:
                 j = -2 - term_ids[i]
                 terms[i].next = extra[0] + <Py_ssize_t> firsts[j]
                 terms[i].end = extra[0] + <Py_ssize_t> firsts[j + 1]
+            terms[i].first = terms[i].next
+            if of_group is not None and i > 0 and of_group.data.as_ints[i] == of_group.data.as_ints[i - 1]:
+                terms[i].n_before = terms[i - 1].n_before + 1
         return terms
 
-    def top(self, term_ids, idf, Formula formula not None, *, Py_ssize_t k, extra_postings=(), allowed=None):
+    def top(self, term_ids, idf, Formula formula not None, *, Py_ssize_t k, extra_postings=(), groups=None,
+            allowed=None):
         """The k best turns that hold a term of the query, best first, ties to the newer turn.
 
         term_ids: int32[n], distinct; -1 is a term that no turn holds, -2 - j one whose postings are
         extra_postings[j], a list of (turn, tf_user, tf_assistant) by turn. idf: float64[n] > 0, or None for that of
-        the conversation as it stands. allowed: int32[m] ascending, the only turns that count, or None.
+        the conversation as it stands. groups: int32[n] or None; terms of the same number in a row are forms of one
+        word. allowed: int32[m] ascending, the only turns that count, or None.
         Returns (turns int32, score, lex_user, lex_assistant float64, exact int32), each [<= k]; exact: 1 where the
-        turn holds every term that any turn holds. lex is BM25 over the sum of idf. O(postings of the terms).
+        turn holds every word that any turn holds. lex is BM25 over the sum of idf. O(postings of the terms).
         """
         cdef Posting *extra = NULL
         cdef QueryTerm *terms
@@ -331,7 +340,7 @@ cdef class TermMatrix:
             filter.n = len(only)
             filter.turns = <const int32_t *> only.data.as_ints
         weights = self.idf_array(ids) if idf is None else double_array(idf)
-        terms = self.query_terms(ids, weights, formula.k1, extra_postings, &extra)
+        terms = self.query_terms(ids, weights, formula.k1, extra_postings, groups, &extra)
         of_query = self.of_query(formula, terms, weights)
         heap = <Scored *> malloc(max(k, 1) * sizeof(Scored))
         try:
@@ -360,7 +369,8 @@ cdef class TermMatrix:
 
     cdef QueryFormula of_query(self, Formula formula, const QueryTerm *terms, array.array idf) noexcept:
         cdef QueryFormula of_query
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, n = len(idf)
+        cdef bint is_present = False
         of_query.joint = formula.joint
         of_query.norm_user = self.norm_of(
             self.matrix.rows.total_user + (self.matrix.rows.total_assistant if formula.joint else 0),
@@ -372,9 +382,10 @@ cdef class TermMatrix:
         of_query.current_turn = self.matrix.rows.n
         of_query.idf_mass = 0.0
         of_query.n_present = 0
-        for i in range(len(idf)):
+        for i in range(n):
             of_query.idf_mass += idf.data.as_doubles[i]
-            of_query.n_present += terms[i].next < terms[i].end
+            is_present = terms[i].next < terms[i].end or (is_present and terms[i].n_before > 0)
+            of_query.n_present += is_present and (i + 1 == n or terms[i + 1].n_before == 0)
         of_query.rough_user = formula.weight_user / of_query.idf_mass
         of_query.rough_assistant = formula.weight_assistant / of_query.idf_mass
         of_query.margin = 1e-9 * ((formula.weight_user + formula.weight_assistant) * (formula.k1 + 1.0)
@@ -399,7 +410,7 @@ cdef class TermMatrix:
             self.matrix.rows.total_user + (total_assistant if joint else 0), k1, b)
         cdef LengthNorm norm_assistant = self.norm_of(total_assistant, k1, b)
         self.row_at(turn)
-        terms = self.query_terms(ids, double_array(idf), k1, extra_postings, &extra)
+        terms = self.query_terms(ids, double_array(idf), k1, extra_postings, None, &extra)
         for i in range(n):
             posting = terms[i].next
             while posting < terms[i].end and posting.turn < turn:
@@ -420,6 +431,31 @@ cdef class TermMatrix:
         free(terms)
         free(extra)
         return tf_user, tf_assistant, user, assistant
+
+    def coverage(self, turns, term_ids, idf, *, double k1, double b, double length, extra_postings=(), groups=None):
+        """The idf mass of a query that each turn is about: float64[m] for turns int32[m].
+
+        mass = sum of idf min(1, t (k1 + 1) / (t + k1 (1 - b + b |x| / length))) over the words of the query, t = sqrt(tf)
+        and |x| those of the side that gives more: the saturated tf of BM25, for sides of a fixed length, not an average
+        one. The forms of a word count together, with the idf of the first. The other arguments are those of `top`.
+        O(m n log of the longest list).
+        """
+        cdef array.array ids = int_array(term_ids), weights = double_array(idf), asked = int_array(turns)
+        cdef Py_ssize_t i, m = len(asked), n = len(ids)
+        cdef array.array masses = array.clone(DOUBLES, m, zero=False)
+        cdef Posting *extra = NULL
+        cdef QueryTerm *terms
+        cdef LengthNorm norm = length_norm(length, k1, b)
+        for i in range(m):
+            self.row_at(asked.data.as_ints[i])
+        terms = self.query_terms(ids, weights, k1, extra_postings, groups, &extra)
+        for i in range(m):
+            masses.data.as_doubles[i] = covered_mass(
+                terms, weights.data.as_doubles, n, <uint32_t> asked.data.as_ints[i],
+                &self.matrix.rows.lengths[asked.data.as_ints[i]], k1, norm)
+        free(terms)
+        free(extra)
+        return masses
 
     def holds_any(self, int64_t turn, term_ids):
         """Whether a turn holds at least one of the terms; ids below 0 are held by none."""

@@ -49,11 +49,12 @@ class Anchor:
     """A lexical unit of a query, with what the conversation knows of it.
 
     term_id: its id in the conversation, -1 for one that no turn holds, -2 - j for the j-th anchor that is
-    found by searching the text. weight: its idf, less for n-grams and for what no turn holds.
+    found by searching the text. weight: its idf, less for n-grams and for what no turn holds. form_of: the anchor
+    of the query of which it is another form (searches, searched), or None.
     postings: those of a searched anchor, (turn, tf_user, tf_assistant) by turn.
     """
 
-    __slots__ = ("_local_id", "_vocabulary", "df", "idf", "inherited", "is_ngram", "is_searched", "is_variant",
+    __slots__ = ("_local_id", "_vocabulary", "df", "form_of", "idf", "inherited", "is_ngram", "is_searched",
                  "last_turn", "postings", "term_id", "weight")
 
     def __init__(self, vocabulary: Texts, local_id: int, term_id: int, df: int, idf: float, last_turn: int,
@@ -68,7 +69,7 @@ class Anchor:
         self.is_ngram = is_ngram
         self.inherited = inherited
         self.is_searched = False
-        self.is_variant = False
+        self.form_of: Anchor | None = None
         self.postings: Sequence[tuple[int, int, int]] = ()
 
     @property
@@ -132,10 +133,11 @@ class Candidate:
 
     kept: for each side the kept sentences as (first, last + 1) character offsets. covers: the query's anchors that
     the kept text holds, bit i for anchor i; holds: those that the whole block holds. cost: tokens of the block as
-    it stands in the prompt, or of its messages; then block_cost, if not 0, is what the gain goes by.
+    it stands in the prompt, or of its messages; then block_cost, if not 0, is what the gain goes by. coverage: the
+    share of the query's idf mass that it is about; is_mention: it holds too little of it.
     """
 
-    __slots__ = ("assistant", "block_cost", "cost", "covers", "exact", "holds", "kept", "lex_assistant", "lex_user",
+    __slots__ = ("assistant", "block_cost", "cost", "coverage", "covers", "exact", "holds", "is_mention", "kept", "lex_assistant", "lex_user",
                  "neighbours", "recency", "score", "turn_id", "user")
 
     def __init__(self, turn_id: int, score: float, lex_user: float, lex_assistant: float, exact: float,
@@ -154,6 +156,8 @@ class Candidate:
         self.assistant = ""
         self.cost = 0
         self.block_cost = 0
+        self.coverage = 0.0
+        self.is_mention = False
 
     def __repr__(self) -> str:
         return f"Candidate({self.turn_id}, score={self.score:.3f}, cost={self.cost})"

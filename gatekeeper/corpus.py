@@ -9,7 +9,7 @@ from gatekeeper._core.vocabulary import Vocabulary
 from gatekeeper.anchor import FROM_PHRASE, IS_NGRAM, LEXICON, Query, collapse
 from gatekeeper.block import SWITCH, Anchor, Block, GateDecision
 from gatekeeper.settings import Settings
-from gatekeeper.stems import Stems
+from gatekeeper.stems import inflections
 from gatekeeper.topic_gate import (
     MAX_PRONOUNS,
     gate_action,
@@ -42,7 +42,6 @@ class Corpus:
             weight_exact=settings.weight_exact, weight_recency=settings.weight_recency,
             recency_window=settings.recency_window, joint=settings.joint_sides)
         self.texts: list[tuple[str, str] | None] = []
-        self.stems = Stems()
         self.topic_starts: list[int] = []  # for each turn, the first turn of its topic
         self._index()
 
@@ -60,7 +59,6 @@ class Corpus:
         """Let the index go. Whatever needs it next builds it again: see `__getattr__`."""
         self.__dict__.pop("matrix", None)
         self.__dict__.pop("vocabulary", None)
-        self.stems.forget()
 
     def __getattr__(self, name: str) -> Vocabulary | TermMatrix:
         """The index, asked for while there is none. O(text)."""
@@ -111,13 +109,11 @@ class Corpus:
     def forget(self, turn_id: int) -> None:
         """Remove one turn's text, anchors and counts. Its id stays taken."""
         self.matrix.forget(turn_id)
-        self.stems.forget()
         self.texts[turn_id] = None
 
     def truncate(self, n_turns: int) -> None:
         """Drop the turns from n_turns on, as if they had never been added."""
         self.matrix.truncate(n_turns)
-        self.stems.forget()
         del self.texts[n_turns:], self.topic_starts[n_turns:]
 
     # --- reading
@@ -163,25 +159,34 @@ class Corpus:
         anchors = self._anchors(self.vocabulary, term_ids, origins, local_ids=term_ids, inherited=True)
         return self._weighted(self._above_floor(anchors))
 
-    def variants(self, anchors: Sequence[Anchor]) -> list[Anchor]:
-        """Other words of the conversation with the stem of an anchor, each with the weight of the whole group."""
-        known = {anchor.term_id for anchor in anchors}
-        stems = self.stems.index(self.vocabulary)
-        found: list[Anchor] = []
+    def with_forms(self, anchors: list[Anchor]) -> list[Anchor]:
+        """The anchors, each word followed by its other forms that some turn holds; all have the weight of the group."""
+        owners: dict[str, Anchor] = {}
         for anchor in anchors:
-            if anchor.is_ngram or anchor.is_searched:
-                continue
-            ids = [i for i in stems.get(self.stems.stem(anchor.text), ()) if i not in known]
-            known.update(ids)
-            if not ids:
-                continue
-            group = self._anchors(self.vocabulary, array("i", ids), [0] * len(ids), local_ids=ids)
-            idf = self.matrix.idf(min(self.matrix.n_blocks, anchor.df + sum(other.df for other in group)))
-            for other in (anchor, *group):
-                other.weight = idf
-                other.is_variant = other is not anchor
-            found += group
-        return found
+            if anchor.weight and not anchor.is_ngram and not anchor.is_searched:
+                for form in inflections(anchor.text):
+                    owners.setdefault(form, anchor)
+        if not owners:
+            return anchors
+        found = Vocabulary(LEXICON)
+        found.add((" ".join(owners),))
+        known = {anchor.term_id for anchor in anchors}
+        groups: dict[Anchor, list[int]] = {}
+        for i, term_id in enumerate(self.vocabulary.find(found)):
+            if term_id >= 0 and term_id not in known:
+                groups.setdefault(owners[found.text(i)], []).append(term_id)
+        return [one for anchor in anchors for one in (anchor, *self._forms(anchor, groups.get(anchor)))]
+
+    def _forms(self, anchor: Anchor, ids: list[int] | None) -> list[Anchor]:
+        if not ids:
+            return []
+        forms = self._anchors(self.vocabulary, array("i", ids), [0] * len(ids), local_ids=ids)
+        idf = self.matrix.idf(min(self.matrix.n_blocks, anchor.df + sum(form.df for form in forms)))
+        anchor.weight = idf
+        for form in forms:
+            form.weight = idf
+            form.form_of = anchor
+        return forms
 
     def gate(self, query: Query, anchors: Sequence[Anchor]) -> GateDecision:
         """Gate a query against the active topic. Only anchors count, not a fallback."""

@@ -28,9 +28,9 @@ from gatekeeper.errors import (
 )
 from gatekeeper.prompt import render_block, render_prompt
 from gatekeeper.pruning import bits_of, prune
-from gatekeeper.selector import cover_minimum, fill_budget, is_empty
+from gatekeeper.selector import cover_minimum, fill_budget, is_empty, without_outshone
 from gatekeeper.settings import Settings
-from gatekeeper.sparse import QueryArrays, holds_enough, recall, to_scipy
+from gatekeeper.sparse import QueryArrays, find_coverage, least_coverage, recall, to_scipy
 from gatekeeper.tokens import estimate_tokens
 from gatekeeper.topic_gate import asks_or_is_blank
 
@@ -224,11 +224,12 @@ class ContextGatekeeper:
             own = {anchor.text for anchor in anchors}
             anchors += [anchor for anchor in corpus.inherited() if anchor.text not in own]
         if self.settings.stems:
-            anchors += corpus.variants(anchors)
+            anchors = corpus.with_forms(anchors)
         arrays = QueryArrays(anchors)
         candidates = recall(corpus, query, arrays, gate.action)
-        if not self.settings.whole_blocks:  # else as they are looked at
-            prune(corpus, candidates, arrays)
+        if not self.settings.whole_blocks:  # else they are pruned as they are looked at
+            find_coverage(corpus, candidates, arrays, gate.action)
+            prune(corpus, [candidate for candidate in candidates if not candidate.is_mention], arrays)
         return Selection(query, gate, anchors, candidates)
 
     def _choose(self, selection: Selection) -> None:
@@ -254,12 +255,14 @@ class ContextGatekeeper:
             cover = fill_budget(
                 self._corpus, selection.candidates, QueryArrays(selection.anchors), budget, cost_of, self._is_short)
         else:
-            for candidate in selection.candidates:
+            candidates = [candidate for candidate in selection.candidates if not candidate.is_mention]
+            for candidate in candidates:
                 candidate.cost = 0 if is_empty(candidate) else cost_of(candidate)
-            idf = [anchor.weight for anchor in selection.anchors]
-            enough = [c for c in selection.candidates if holds_enough(self._corpus, c, selection.gate.action)]
-            cover = cover_minimum(enough, idf, budget, self.settings.coverage_stop, self.settings.n_covers)
-            cover.reasons.update((c.turn_id, TOO_LITTLE) for c in selection.candidates if c not in enough)
+            arrays, settings = QueryArrays(selection.anchors), self.settings
+            best = without_outshone(candidates, arrays.idf, settings.min_coverage_of_best,
+                                    least_coverage(self._corpus) * arrays.word_mass)
+            cover = cover_minimum(best, arrays.idf, budget, settings.coverage_stop, settings.n_covers)
+            cover.reasons.update((c.turn_id, TOO_LITTLE) for c in selection.candidates if c not in best)
         selection.steps, selection.reasons = cover.steps, cover.reasons
         selection.coverable_mass = cover.coverable_mass
 

@@ -69,11 +69,16 @@ def prune(corpus: Corpus, candidates: Sequence[Candidate], arrays: QueryArrays, 
         user_end = span + span_counts[2 * position]
         assistant_end = user_end + span_counts[2 * position + 1]
         keep(corpus, candidate, spans[span:user_end], spans[user_end:assistant_end])
-        candidate.covers = mask_of(covers[cover : cover + cover_counts[position]])
+        candidate.covers = _words(arrays, covers[cover : cover + cover_counts[position]])
         span, cover = assistant_end, cover + cover_counts[position]
         if settings.whole_blocks:
-            candidate.holds = mask_of(holds[hold : hold + hold_counts[position]])
+            candidate.holds = _words(arrays, holds[hold : hold + hold_counts[position]])
             hold += hold_counts[position]
+
+
+def _words(arrays: QueryArrays, held: Sequence[int]) -> int:
+    """The mask of the anchors at these ascending places, a form of one counting as that one."""
+    return mask_of(sorted({arrays.groups[i] for i in held}) if arrays.has_forms else held)
 
 
 def keep(corpus: Corpus, candidate: Candidate, user: list[tuple[int, int]], assistant: list[tuple[int, int]]) -> None:

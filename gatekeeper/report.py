@@ -124,7 +124,7 @@ def _anchor(anchor: Anchor) -> dict[str, Any]:
         "df": anchor.df,
         "idf": anchor.idf,
         "weight": anchor.weight,
-        "origin": "inherited" if anchor.inherited else "stem" if anchor.is_variant else "query",
+        "origin": "inherited" if anchor.inherited else "stem" if anchor.form_of else "query",
         "searched": anchor.is_searched,
     }
 
@@ -153,6 +153,7 @@ def _candidate(corpus: Corpus, anchors: list[Anchor], arrays: QueryArrays, candi
         "lex_assistant": candidate.lex_assistant,
         "exact": candidate.exact,
         "recency": candidate.recency,
+        "coverage": candidate.coverage,
         "terms": [
             {"id": anchor.covered_id, "text": anchor.text, "tf_user": tf_user[i], "tf_assistant": tf_assistant[i],
              "user": user[i], "assistant": assistant[i]}
@@ -240,7 +241,7 @@ def _turns(corpus: Corpus, selection: Selection, arrays: QueryArrays) -> list[di
     decisions = dict.fromkeys(range(corpus.matrix.n_turns), NO_ANCHOR)
     for turn_id in scores:
         decisions[turn_id] = BELOW_TOP
-    words = ContentWords(corpus, selection.query_anchors) if (
+    words = ContentWords(corpus, selection.query_anchors, selection.anchors) if (
         selection.gate.action == SWITCH and corpus.settings.content_filter) else None
     if words:
         for turn_id in scores:

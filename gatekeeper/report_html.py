@@ -29,7 +29,7 @@ WHY = {
     block.NO_ANCHOR: "Shares no anchor with the query.",
     block.NO_CONTENT_WORD: "The query left the topic, and the turn holds none of its content words.",
     block.BELOW_TOP: "Shares an anchor, but scored below the best that recall lets through.",
-    block.TOO_LITTLE: "Its score by words alone is too low: it holds too little of the query to be of its topic.",
+    block.TOO_LITTLE: "It covers too little of the query: it mentions a word of it, or another turn says much more.",
     block.EMPTY: "Pruning left none of its sentences.",
     block.NOTHING_NEW: "Every anchor that its kept sentences hold was covered by a turn chosen before it.",
     block.COVERED: "Would have covered more, but enough was covered.",

@@ -66,6 +66,19 @@ def is_empty(candidate: Candidate) -> bool:
     return not candidate.user and not candidate.assistant
 
 
+def without_outshone(
+    candidates: Sequence[Candidate], idf: Sequence[float], least_of_best: float, least_new_mass: float
+) -> list[Candidate]:
+    """Those that reach a share of the best coverage, or hold much of the query that none of these does."""
+    least = least_of_best * max([candidate.coverage for candidate in candidates], default=0.0)
+    covered = 0
+    for candidate in candidates:
+        if candidate.coverage >= least:
+            covered |= candidate.covers
+    return [c for c in candidates
+            if c.coverage >= least or idf_mass(c.covers & ~covered, idf) >= max(least_new_mass, 1e-9)]
+
+
 def cover_minimum(
     candidates: Sequence[Candidate], idf: Sequence[float], budget: int, coverage_stop: float, n_covers: int = 1
 ) -> Cover:

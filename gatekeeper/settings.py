@@ -32,8 +32,10 @@ class Settings:
     unseen_weight: T, what an anchor that no turn holds weighs: it says that something is new, not what.
     pronoun_mass, answer_mass: T, idf mass that speaks for the topic unsaid: for each of up to two pronouns, and in a
         message that answers a question.
-    min_lexical_score: T, blocks whose two sides score less hold too little of the query to be of its topic.
-    topic_score_ratio: T, the share of it that a block of the active topic must reach when the topic goes on.
+    min_coverage: T, the share of the query's idf mass that a block must be about to be of its topic.
+    min_coverage_of_best: T, the share of the best block's coverage that a block must reach.
+    topic_coverage_ratio: T, the share of min_coverage that is asked of a block of the active topic when it goes on.
+    coverage_length: T, anchors of a side in which one mention of a word makes the side be about it.
     weight_user, weight_assistant, weight_exact, weight_recency: D, the weights of the score.
     k1, b: T, BM25's saturation and length normalisation; the customary values. k1 = 0 is plain idf overlap.
     recency_window: T, turns after which recency is 0.
@@ -65,8 +67,10 @@ class Settings:
         "unseen_weight": (0.5, float, 0.0, 1.0),
         "pronoun_mass": (1.0, float, 0.0, 1e9),
         "answer_mass": (2.0, float, 0.0, 1e9),
-        "min_lexical_score": (0.9, float, 0.0, 1e9),
-        "topic_score_ratio": (0.5, float, 0.0, 1.0),
+        "min_coverage": (0.33, float, 0.0, 1.0),
+        "min_coverage_of_best": (0.8, float, 0.0, 1.0),
+        "topic_coverage_ratio": (0.5, float, 0.0, 1.0),
+        "coverage_length": (50.0, float, 1e-9, 1e9),
         "weight_user": (1.5, float, 0.0, 1e9),
         "weight_assistant": (0.7, float, 0.0, 1e9),
         "weight_exact": (1.0, float, 0.0, 1e9),
@@ -82,7 +86,7 @@ class Settings:
         "neighbour_window": (2, int, 1, 1000),
         "content_filter": (True, bool, 0, 1),
         "joint_sides": (False, bool, 0, 1),
-        "stems": (False, bool, 0, 1),
+        "stems": (True, bool, 0, 1),
         "whole_side_tokens": (250, int, 0, 10**9),
         "n_covers": (2, int, 1, 1000),
         "whole_blocks": (False, bool, 0, 1),
@@ -99,8 +103,10 @@ class Settings:
     unseen_weight: float
     pronoun_mass: float
     answer_mass: float
-    min_lexical_score: float
-    topic_score_ratio: float
+    min_coverage: float
+    min_coverage_of_best: float
+    topic_coverage_ratio: float
+    coverage_length: float
     weight_user: float
     weight_assistant: float
     weight_exact: float
@@ -141,7 +147,7 @@ class Settings:
     def thorough(cls) -> Settings:
         """The most evidence for the budget: whole blocks by score, pruned only where the whole does not fit."""
         return cls(
-            whole_blocks=True, max_candidates=400, min_lexical_score=0.0, content_filter=False, stems=True,
+            whole_blocks=True, max_candidates=400, min_coverage=0.0, min_coverage_of_best=0.0, content_filter=False,
             joint_sides=True, weight_user=1.0, weight_assistant=0.0, weight_exact=0.0, weight_neighbours=0.4,
             weight_recency=0.5, recency_window=12)
 

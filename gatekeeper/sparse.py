@@ -19,10 +19,17 @@ if TYPE_CHECKING:
     from scipy.sparse import csc_array, csr_array, sparray, spmatrix
 
 
-class QueryArrays:
-    """A(q) as the kernels take it: ids, idf, the postings of searched anchors, and the whole idf mass."""
+LONG_CONVERSATION = 10  # turns, from which on a block must cover all of min_coverage
 
-    __slots__ = ("anchors", "extra_postings", "idf", "idf_mass", "term_ids")
+
+class QueryArrays:
+    """A(q) as the kernels take it: ids, idf, the postings of searched anchors, and the whole idf mass.
+
+    groups: for each anchor the place of the one that it is a form of, or its own; has_forms: whether any is a form;
+    word_mass: the idf mass without these.
+    """
+
+    __slots__ = ("anchors", "extra_postings", "groups", "has_forms", "idf", "idf_mass", "term_ids", "word_mass")
 
     def __init__(self, anchors: Sequence[Anchor]) -> None:
         self.anchors = anchors
@@ -33,9 +40,16 @@ class QueryArrays:
             n_searched += anchor.is_searched
             self.term_ids.append(-1 - n_searched if anchor.is_searched else anchor.term_id)
         self.idf = array("d", [anchor.weight for anchor in anchors])
-        self.idf_mass = 0.0
-        for idf in self.idf:
-            self.idf_mass += idf
+        self.groups = array("i", range(len(anchors)))
+        self.has_forms = False
+        self.idf_mass = self.word_mass = 0.0
+        for i, anchor in enumerate(anchors):
+            self.idf_mass += anchor.weight
+            if anchor.form_of:
+                self.groups[i] = self.groups[i - 1]
+                self.has_forms = True
+            else:
+                self.word_mass += anchor.weight
 
 
 def recall(corpus: Corpus, query: Query, arrays: QueryArrays, action: str) -> list[Candidate]:
@@ -46,7 +60,7 @@ def recall(corpus: Corpus, query: Query, arrays: QueryArrays, action: str) -> li
     max_candidates = settings.max_candidates
     if settings.weight_neighbours:
         return score_with_neighbours(corpus, arrays, action)
-    words = ContentWords(corpus, query) if action == SWITCH and settings.content_filter else None
+    words = ContentWords(corpus, query, arrays.anchors) if action == SWITCH and settings.content_filter else None
     allowed = words.turns() if words else None
     while True:
         candidates = score_blocks(corpus, arrays, max_candidates, allowed)
@@ -58,16 +72,28 @@ def recall(corpus: Corpus, query: Query, arrays: QueryArrays, action: str) -> li
         allowed = array("i", [turn for turn in allowed if turn not in false_hits])
 
 
-def holds_enough(corpus: Corpus, candidate: Candidate, action: str) -> bool:
-    """Whether the lexical score of a block is high enough; within a topic that goes on less is asked.
+def find_coverage(corpus: Corpus, candidates: Sequence[Candidate], arrays: QueryArrays, action: str) -> None:
+    """Find the coverage of every candidate, and which of them hold too little of the query to be of its topic.
 
-    A conversation that recall would let through as a whole asks for less too: its idf says little yet.
+    Within a topic that goes on less is asked.
     """
     settings = corpus.settings
-    least = settings.min_lexical_score * min(1.0, corpus.matrix.n_blocks / settings.max_candidates)
-    if action == CONTINUE and corpus.topic_starts and candidate.turn_id >= corpus.topic_starts[-1]:
-        least *= settings.topic_score_ratio
-    return _lexical(settings, candidate) >= least
+    if not candidates:
+        return
+    masses = corpus.matrix.coverage(
+        array("i", [candidate.turn_id for candidate in candidates]), arrays.term_ids, arrays.idf, k1=settings.k1,
+        b=settings.b, length=settings.coverage_length, extra_postings=arrays.extra_postings, groups=arrays.groups)
+    least = least_coverage(corpus)
+    topic_start = corpus.topic_starts[-1] if action == CONTINUE else corpus.matrix.n_turns
+    for candidate, mass in zip(candidates, masses, strict=True):
+        candidate.coverage = mass / arrays.word_mass
+        in_topic = candidate.turn_id >= topic_start
+        candidate.is_mention = candidate.coverage < (least * settings.topic_coverage_ratio if in_topic else least)
+
+
+def least_coverage(corpus: Corpus) -> float:
+    """The coverage that makes a block more than a mention; less in a short conversation, whose idf says little yet."""
+    return corpus.settings.min_coverage * min(1.0, corpus.matrix.n_blocks / LONG_CONVERSATION)
 
 
 def _lexical(settings: Settings, candidate: Candidate) -> float:
@@ -82,7 +108,7 @@ def score_blocks(
     n_turns = corpus.matrix.n_turns
     turns, scores, lex_user, lex_assistant, exact = corpus.matrix.top(
         arrays.term_ids, arrays.idf, corpus.formula, k=max_blocks, extra_postings=arrays.extra_postings,
-        allowed=allowed)
+        groups=arrays.groups if arrays.has_forms else None, allowed=allowed)
     return [
         Candidate(
             turn,
@@ -140,16 +166,18 @@ def _windows(query: Query) -> list[str]:
 
 
 class ContentWords:
-    """The content words of a query as one conversation holds them.
+    """The content words of a query as one conversation holds them, forms of a word among its anchors included.
 
     When no block holds any, those pass that hold the 2-gram at the head of one of the query's terms.
     """
 
-    def __init__(self, corpus: Corpus, query: Query) -> None:
+    def __init__(self, corpus: Corpus, query: Query, anchors: Sequence[Anchor]) -> None:
         self._corpus = corpus
         ids = corpus.vocabulary.find(query.vocabulary)
         self._windows = _windows(query)
         self._words = array("i", [ids[i] for i in query.latin_content_words()])
+        words = set(self._words)
+        self._words.extend(a.term_id for a in anchors if a.form_of and a.form_of.term_id in words)
         self._pairs = [(ids[first], ids[last]) for first, last in query.cjk_windows()]
         self._heads = array("i", [ids[i] for i in query.head_bigrams()])
         self._turns_that_may = self._turns_with([*((i,) for i in self._words), *self._pairs])
@@ -290,4 +318,4 @@ def _vector(name: str, values: ArrayLike, length: int) -> NDArray[np.float64]:
     return vector
 
 
-__all__ = ["ContentWords", "content_words", "holds_enough", "recall", "score_blocks", "score_matrix", "to_scipy"]
+__all__ = ["ContentWords", "content_words", "find_coverage", "least_coverage", "recall", "score_blocks", "score_matrix", "to_scipy"]

@@ -1,52 +1,70 @@
-"""English inflections: words that differ only in them are one word to a thorough search."""
+"""English inflections: the forms of a query's word that a conversation may hold."""
 
 from __future__ import annotations
 
-from gatekeeper._core.vocabulary import Vocabulary
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+# Endings that the stemmer may take off. What they make of a word is kept only where it has the word's stem, so one too
+# many costs time, and one too few misses a form.
+ENDINGS = ("", "s", "es", "e", "ed", "er", "ers", "ing", "ings", "ly", "y", "ion", "ions", "ation", "ations", "ity",
+           "ities", "ment", "ments", "ness", "able", "ive", "al", "or", "ors")
+ENDINGS_OF_WHOLE_WORDS = ("s", "ed", "ing", "er", "ers", "ly", "ness", "ment", "ments")
+VOWELS = ("a", "e", "i", "o", "u", "y")
+MOST_WORDS = 16_384  # remembered; they are words of queries, so few distinct ones recur
+
+_forms: dict[str, tuple[str, ...]] = {}
+_stem: Callable[[str], str] | None = None
 
 
-def english_stemmer() -> Callable[[str], str]:
-    """Snowball's English stemmer from PyStemmer, the extra `stems`; without it every word is its own stem."""
+def stem(word: str) -> str:
+    """Snowball's English stem by PyStemmer, the extra `stems`; without it, and for any other text, the word itself."""
+    global _stem
+    if _stem is None:
+        _stem = _english_stemmer()
+    return _stem(word) if word.isascii() and word.isalpha() else word
+
+
+def inflections(word: str) -> tuple[str, ...]:
+    """The other forms of a lower-case English word: texts with its stem. Many are no words; O(1) once it was asked."""
+    forms = _forms.get(word)
+    if forms is None:
+        if len(_forms) >= MOST_WORDS:
+            _forms.clear()
+        of_word = stem(word)
+        found = dict.fromkeys(form for form in _candidates(word, of_word) if form != word and stem(form) == of_word)
+        forms = _forms[word] = tuple(found) if _is_installed() else ()
+    return forms
+
+
+def _english_stemmer() -> Callable[[str], str]:
     try:
         from Stemmer import Stemmer
     except ImportError:
         return str
-    stem: Callable[[str], str] = Stemmer("english").stemWord
-    return stem
+    of_word: Callable[[str], str] = Stemmer("english").stemWord
+    return of_word
 
 
-class Stems:
-    """The words of a vocabulary by stem; it reads what is new whenever it is asked. One conversation has its own."""
+def _is_installed() -> bool:
+    return _stem is not str
 
-    def __init__(self) -> None:
-        self._stem: Callable[[str], str] | None = None
-        self._vocabulary: Vocabulary | None = None
-        self._ids: dict[str, list[int]] = {}
-        self._n_read = 0
 
-    def stem(self, word: str) -> str:
-        """The stem of a word of ASCII letters; any other term is its own."""
-        if self._stem is None:
-            self._stem = english_stemmer()
-        return self._stem(word) if word.isascii() and word.isalpha() else word
-
-    def index(self, vocabulary: Vocabulary) -> dict[str, list[int]]:
-        """Stem to term ids, of words alone. O(new terms); O(all) when one was removed since the last call."""
-        if vocabulary is not self._vocabulary or len(vocabulary) < self._n_read:
-            self._vocabulary, self._ids, self._n_read = vocabulary, {}, 0
-        for term_id in range(self._n_read, len(vocabulary)):
-            try:
-                if not vocabulary.is_ngram(term_id):
-                    self._ids.setdefault(self.stem(vocabulary.text(term_id)), []).append(term_id)
-            except IndexError:  # a gap
-                continue
-        self._n_read = len(vocabulary)
-        return self._ids
-
-    def forget(self) -> None:
-        """Terms were removed from the vocabulary, or it is let go."""
-        self._vocabulary, self._ids, self._n_read = None, {}, 0
+def _candidates(word: str, of_word: str) -> Iterator[str]:
+    """A word and its stem with every ending; a final y is i in a stem, a consonant behind a vowel may be doubled."""
+    if not (word.isascii() and word.isalpha()):
+        return
+    for ending in ENDINGS:
+        yield of_word + ending
+    if of_word != word:
+        for ending in ENDINGS_OF_WHOLE_WORDS:
+            yield word + ending
+    if of_word.endswith("i"):
+        yield of_word[:-1] + "y"
+    if of_word.endswith("e"):
+        for ending in ("ed", "er", "ers", "ing", "ings"):
+            yield of_word[:-1] + ending
+    if of_word[-1] not in VOWELS and of_word[-2:-1] in VOWELS:
+        for ending in ("ed", "er", "ers", "ing"):
+            yield of_word + of_word[-1] + ending

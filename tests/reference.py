@@ -9,6 +9,7 @@ from bisect import bisect_right
 from reference_text import anchors, collapse, fold, is_ngram, segments, sentence_ends, tokens
 
 from gatekeeper import Settings
+from gatekeeper.stems import inflections
 from gatekeeper.topic_gate import DEICTIC_PATTERNS, INTERROGATIVES, PRONOUNS
 
 SIDES = (0, 1)  # user, assistant
@@ -74,6 +75,12 @@ class Anchor:
         self.idf = self.weight = idf(self.df, n_blocks)
         self.last_turn = max(tf, default=-1)
         self.is_searched = is_searched
+        self.form_of: Anchor | None = None
+
+
+def words_of(found: list[Anchor]) -> list[list[Anchor]]:
+    """The anchors, each with its forms."""
+    return [[word, *(a for a in found if a.form_of is word)] for word in found if word.form_of is None]
 
 
 class Candidate:
@@ -181,12 +188,32 @@ class Conversation:
         return self.weighted(self.above_floor([self.term(text) for text in dict.fromkeys(texts)]))
 
     def anchors(self, query: str) -> list[Anchor]:
-        """A(q), inherited ones behind the query's own."""
-        own = self.own_anchors(query)
-        if self.points_back(query, own):
-            texts = {anchor.text for anchor in own}
-            return own + [anchor for anchor in self.inherited() if anchor.text not in texts]
-        return own
+        """A(q), inherited ones behind the query's own, forms of a word behind it."""
+        found = self.own_anchors(query)
+        if self.points_back(query, found):
+            texts = {anchor.text for anchor in found}
+            found = found + [anchor for anchor in self.inherited() if anchor.text not in texts]
+        return self.with_forms(found) if self.settings.stems else found
+
+    def with_forms(self, found: list[Anchor]) -> list[Anchor]:
+        """Other forms of the words that some turn holds; a word and its forms weigh the idf of all their blocks."""
+        taken = {anchor.text for anchor in found if not anchor.is_searched}
+        grown = []
+        for anchor in found:
+            grown.append(anchor)
+            if is_ngram(anchor.text) or anchor.is_searched or not anchor.weight:
+                continue
+            forms = [self.term(text) for text in inflections(anchor.text) if text not in taken and tokens(text)]
+            forms = [form for form in forms if form.df]
+            taken.update(form.text for form in forms)
+            for form in forms:
+                form.form_of = anchor
+                grown.append(form)
+            if forms:
+                weight = idf(min(self.n_blocks, anchor.df + sum(form.df for form in forms)), self.n_blocks)
+                for one in (anchor, *forms):
+                    one.weight = weight
+        return grown
 
     def points_back(self, query: str, own: list[Anchor]) -> bool:
         action, overlap, _, deictic, _ = self.gate_query(query)
@@ -241,6 +268,8 @@ class Conversation:
         words = dict.fromkeys(text for text, _, is_phrase in tokens(query) if not is_phrase and not is_ngram(text))
         version = re.compile(r"v?\d+\.\d+\.\d+")
         words = [word for word in words if any(map(str.isalpha, word)) or version.fullmatch(word)]
+        if self.settings.stems:
+            words += [a.text for a in self.anchors(query) if a.form_of and a.form_of.text in words]
         return words, [s[i : i + 4] for s in segments(query) for i in range(len(s) - 3)]
 
     def passing(self, query: str) -> set[int]:
@@ -269,7 +298,8 @@ class Conversation:
                         self.average(side), s.k1, s.b) / mass
                 for side in SIDES
             )  # fmt: skip
-            exact = float(all(turn in anchor.tf for anchor in found if anchor.df))
+            exact = float(all(any(turn in form.tf for form in word) for word in words_of(found)
+                              if any(form.df for form in word)))
             recency = max(0.0, 1.0 - (len(self.turns) - turn) / s.recency_window)
             score = (s.weight_user * lex[0] + s.weight_assistant * lex[1] + s.weight_exact * exact
                      + s.weight_recency * recency)  # fmt: skip
@@ -285,12 +315,34 @@ class Conversation:
             self.prune(candidate, found)
         return best
 
-    def holds_enough(self, candidate: Candidate, action: str) -> bool:
+    def coverage(self, turn: int, found: list[Anchor]) -> float:
+        """The share of the query's idf mass that a block is about; a word and its forms count as one."""
         s = self.settings
-        least = s.min_lexical_score * min(1.0, self.n_blocks / s.max_candidates)
-        if action == "continue" and self.turns and candidate.turn >= self.topic_starts[-1]:
-            least *= s.topic_score_ratio
-        return s.weight_user * candidate.lex[0] + s.weight_assistant * candidate.lex[1] >= least
+        mass = []
+        for word in words_of(found):
+            shares = []
+            for side in SIDES:
+                tf = math.sqrt(sum(form.tf.get(turn, (0, 0))[side] for form in word))
+                shares.append(lex_sum([(1.0, tf)], len(self.sides[turn][side]), s.coverage_length, s.k1, s.b))
+            mass.append(word[0].weight * min(1.0, max(shares)))
+        return total(mass) / total(word[0].weight for word in words_of(found))
+
+    def holding_enough(self, query: str, candidates: list[Candidate]) -> list[Candidate]:
+        s = self.settings
+        found, action = self.anchors(query), self.gate_query(query)[0]
+        least = s.min_coverage * min(1.0, self.n_blocks / 10)
+        coverage = {c.turn: self.coverage(c.turn, found) for c in candidates}
+        enough = []
+        for c in candidates:
+            in_topic = action == "continue" and c.turn >= self.topic_starts[-1]
+            if coverage[c.turn] >= (least * s.topic_coverage_ratio if in_topic else least):
+                enough.append(c)
+        best = [c for c in enough if coverage[c.turn] >= s.min_coverage_of_best * max(coverage[c.turn] for c in enough)]
+        covered = set().union(*(c.covers for c in best))
+        word_mass = total(anchor.weight for anchor in found if anchor.form_of is None)
+        adds = max(least * word_mass, 1e-9)
+        return [c for c in enough
+                if c in best or total(found[i].weight for i in sorted(c.covers - covered)) >= adds]  # fmt: skip
 
     # --- pruning
 
@@ -324,13 +376,15 @@ class Conversation:
             candidate.kept.append([spans[i] for i in kept])
             candidate.texts.append("".join(text[a:b] for a, b in candidate.kept[side]).strip())
             candidate.covers.update(*(masks[i] for i in kept))
+        words = [i if anchor.form_of is None else found.index(anchor.form_of) for i, anchor in enumerate(found)]
+        candidate.covers = {words[i] for i in candidate.covers}
 
     # --- cover
 
     def cover(self, query: str, budget: int, count) -> list[tuple[int, float, list[str]]]:
         """The greedy steps: (turn, gain, newly covered anchors). count: tokens of a text; budget: of the prompt."""
         found = self.anchors(query)
-        candidates = [c for c in self.candidates(query) if self.holds_enough(c, self.gate_query(query)[0])]
+        candidates = self.holding_enough(query, self.candidates(query))
         left = [c for c in candidates if any(c.texts)]
         everything = set().union(*(c.covers for c in candidates))
         coverable = total(found[i].weight for i in sorted(everything))

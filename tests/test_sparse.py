@@ -149,7 +149,7 @@ def test_a_block_that_holds_too_little_of_the_query_is_out() -> None:
     explained = gate.explain(query)
     assert gate.select(query) == []
     assert explained["turns"][0]["decision"] == "holds too little"
-    gate = ContextGatekeeper(10**6, settings=Settings(min_lexical_score=0.0))
+    gate = ContextGatekeeper(10**6, settings=Settings(min_coverage=0.0))
     gate.add_turns(LONG)
     assert [block["turn_id"] for block in gate.select(query)] == [0]
 

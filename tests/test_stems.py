@@ -4,19 +4,53 @@ from __future__ import annotations
 
 import pytest
 
-from gatekeeper.stems import Stems
-
-stem = Stems().stem
+from gatekeeper import ContextGatekeeper, Settings
+from gatekeeper.stems import inflections, stem
 
 
 @pytest.mark.parametrize("words", [
     ("hike", "hikes", "hiked", "hiking"), ("study", "studies", "studied"), ("plan", "plans", "planned", "planning"),
     ("class", "classes"), ("quick", "quickly"), ("cache", "caches", "cached", "caching"), ("party", "parties"),
+    ("activity", "activities"), ("organize", "organizes", "organization"), ("deploy", "deployed", "deployment"),
 ])  # fmt: skip
-def test_inflections_have_one_stem(words: tuple[str, ...]) -> None:
+def test_forms_of_a_word_have_one_stem_and_find_each_other(words: tuple[str, ...]) -> None:
     assert len({stem(word) for word in words}) == 1
+    for word in words:
+        assert {*words} - {word} <= {*inflections(word)}
+        assert word not in inflections(word)
+        assert inflections(word) is inflections(word)
 
 
 @pytest.mark.parametrize("word", ["ttl", "sing", "bus", "utf8", "惰性", "token_budget", "v1.2.3", "é"])
 def test_what_is_no_inflection_stays(word: str) -> None:
     assert stem(word) == word
+
+
+@pytest.mark.parametrize("text", ["utf8", "惰性", "token_budget", "v1.2.3", "é", "", "\ud800", "c++"])
+def test_only_english_words_have_forms(text: str) -> None:
+    assert inflections(text) == ()
+
+
+def test_another_form_of_a_word_is_found_and_counts_as_the_word() -> None:
+    gate = ContextGatekeeper(4000)
+    gate.add_turns([("how do I rebase a branch", "git rebase main"), ("what about merging", "git merge main")])
+    explained = gate.explain("rebasing branches")
+    assert [(anchor["text"], anchor["origin"]) for anchor in explained["anchors"]] == [
+        ("rebasing", "query"), ("rebase", "stem"), ("branches", "query"), ("branch", "stem")]
+    assert [gate.anchor_text(i) for i in explained["steps"][0]["covered_ids"]] == ["rebasing", "branches"]
+    assert [block["turn_id"] for block in gate.select("rebasing branches")] == [0]
+    assert ContextGatekeeper(4000, settings=Settings(stems=False)).select("rebasing") == []
+
+
+def test_a_word_and_its_form_cover_no_more_than_the_word() -> None:
+    gate = ContextGatekeeper(4000, settings=Settings(n_covers=1))
+    gate.add_turns([("deploys fail", ""), ("deploy again", ""), ("deployed at last", "")])
+    assert len(gate.select("deploy")) == 1
+
+
+def test_a_form_passes_the_filter_after_a_switch() -> None:
+    gate = ContextGatekeeper(4000)
+    gate.add_turns([("nginx restarts at night", "a cron job does it"), ("weather in Paris", "sunny")])
+    explained = gate.explain("nginx restarting")
+    assert explained["gate"]["action"] == "switch"
+    assert [block["turn_id"] for block in gate.select("restarting")] == [0]

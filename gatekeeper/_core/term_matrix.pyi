@@ -71,6 +71,7 @@ class TermMatrix:
         *,
         k: int,
         extra_postings: Sequence[_Postings] = (),
+        groups: _Int32 | None = None,
         allowed: _Int32 | None = None,
     ) -> tuple[array[int], array[float], array[float], array[float], array[int]]: ...
     def parts(
@@ -84,6 +85,18 @@ class TermMatrix:
         joint: bool = False,
         extra_postings: Sequence[_Postings] = (),
     ) -> tuple[array[int], array[int], array[float], array[float]]: ...
+    def coverage(
+        self,
+        turns: _Int32,
+        term_ids: _Int32,
+        idf: _Float64,
+        *,
+        k1: float,
+        b: float,
+        length: float,
+        extra_postings: Sequence[_Postings] = (),
+        groups: _Int32 | None = None,
+    ) -> array[float]: ...
     def holds_any(self, turn: int, term_ids: _Int32) -> bool: ...
     def turns_with(self, term_ids: _Int32, group_ends: _Int32) -> array[int]: ...
     def best_sentences(

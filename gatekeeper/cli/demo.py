@@ -111,7 +111,8 @@ def _ask(gate: ContextGatekeeper, topics: list[str], n_history: int, query: str,
     """One query's answer and its figures."""
     chosen = gate.select(query)
     n_tokens = estimate_tokens(gate.build_prompt(query))
-    held = {anchor["id"] for anchor in gate.explain(query)["anchors"] if anchor["df"]}
+    held = {anchor["id"] for anchor in gate.explain(query)["anchors"]
+            if anchor["df"] and anchor["origin"] != "stem"}
     covered = held & {i for block in chosen for i in block["covered_ids"]}
     turns = [{"turn_id": block["turn_id"], "topic": topics[block["turn_id"]]} for block in chosen]
     return {

@@ -33,7 +33,7 @@ NOTHING = (-1, -1)  # the head of no session
 # Only a query needs these. All others decide how a turn is indexed and gated when it is added.
 QUERY_SETTINGS = frozenset((
     "weight_user", "weight_assistant", "weight_exact", "weight_recency", "k1", "b", "recency_window", "max_candidates",
-    "max_sentences", "coverage_stop", "whole_blocks", "image_tokens", "min_lexical_score", "topic_score_ratio",
+    "max_sentences", "coverage_stop", "whole_blocks", "image_tokens", "min_coverage", "min_coverage_of_best", "topic_coverage_ratio", "coverage_length",
     "weight_neighbours", "neighbour_window", "content_filter", "joint_sides", "stems", "whole_side_tokens", "n_covers",
 ))  # fmt: skip
 
