@@ -11,6 +11,7 @@ from libc.string cimport memcpy, memset
 from cpython cimport array
 
 from _core.buffers cimport IntBuffer, int_free
+from _core.context cimport Context, best_in_context, context_free, context_init, neighbours_of
 from _core.coverage cimport covered_mass
 from _core.csr cimport LengthNorm, inverse_document_frequency, length_norm, saturated
 from _core.hits cimport HitColumns, KeptColumns, SearchedHits, TermSlot, keep_row, position_table
@@ -356,6 +357,48 @@ cdef class TermMatrix:
             free(extra)
             free(heap)
 
+    def top_in_context(self, term_ids, idf, Formula formula not None, *, Py_ssize_t k, double weight_neighbours,
+                       Py_ssize_t neighbour_window, double recency_share, extra_postings=(), groups=None):
+        """The k best turns by what they and the turns around them hold, best first, ties to the newer turn.
+
+        score = (lexical + weight_neighbours neighbours) / best + weight_recency recency_share recency, where lexical is
+        weight_user lex(user) + weight_assistant lex(assistant), neighbours the sum of lexical / d over the turns at
+        distance d <= neighbour_window, and best the greatest value of the bracket, or 1 if that is 0. A turn counts
+        that holds a term, stands beside one that does, or is recent while recency_share > 0. Arguments and lex are those of
+        `top`. Returns (turns int32, score, lex_user, lex_assistant, neighbours float64, each [<= k]; best).
+        O(postings of the terms + turns).
+        """
+        cdef Posting *extra = NULL
+        cdef QueryTerm *terms
+        cdef Scored *heap
+        cdef Context context
+        cdef QueryFormula of_query
+        cdef array.array ids = int_array(term_ids), weights = double_array(idf)
+        cdef Py_ssize_t n_found, n = len(ids)
+        cdef double best = 0.0
+        if neighbour_window < 0:
+            raise ValueError(f"neighbour_window must be at least 0, got {neighbour_window}")
+        k = max(0, min(k, self.matrix.rows.n_live))
+        memset(&context, 0, sizeof(context))
+        context.weight_neighbours, context.recency_share = weight_neighbours, recency_share
+        context.window = min(neighbour_window, self.matrix.rows.n)
+        terms = self.query_terms(ids, weights, formula.k1, extra_postings, groups, &extra)
+        of_query = self.of_query(formula, terms, weights)
+        heap = <Scored *> malloc(max(k, 1) * sizeof(Scored))
+        try:
+            if heap == NULL or context_init(&context, self.matrix.rows.n) < 0:
+                raise MemoryError
+            with nogil:
+                n_found = best_in_context(terms, n, &self.matrix.rows, &of_query, &context, heap, k, &best)
+            if n_found < 0:
+                raise MemoryError
+            return arrays_in_context(heap, n_found, &context, best)
+        finally:
+            free(terms)
+            free(extra)
+            free(heap)
+            context_free(&context)
+
     cdef array.array idf_array(self, array.array ids):
         cdef array.array idf = array.clone(DOUBLES, len(ids), zero=False)
         cdef int32_t term_id
@@ -592,6 +635,22 @@ cdef tuple scored_arrays(const Scored *scored, Py_ssize_t n, int32_t n_present):
         user.data.as_doubles[i] = scored[i].lex_user
         assistant.data.as_doubles[i] = scored[i].lex_assistant
     return turns, score, user, assistant, exact
+
+
+cdef tuple arrays_in_context(const Scored *scored, Py_ssize_t n, const Context *context, double best):
+    cdef array.array turns = ints(n)
+    cdef array.array score = array.clone(DOUBLES, n, zero=False)
+    cdef array.array user = array.clone(DOUBLES, n, zero=False)
+    cdef array.array assistant = array.clone(DOUBLES, n, zero=False)
+    cdef array.array neighbours = array.clone(DOUBLES, n, zero=False)
+    cdef Py_ssize_t i
+    for i in range(n):
+        turns.data.as_ints[i] = scored[i].turn
+        score.data.as_doubles[i] = scored[i].score
+        user.data.as_doubles[i] = scored[i].lex_user
+        assistant.data.as_doubles[i] = scored[i].lex_assistant
+        neighbours.data.as_doubles[i] = neighbours_of(context, scored[i].turn)
+    return turns, score, user, assistant, neighbours, best
 
 
 cdef void free_hits(HitColumns *hits) noexcept:

@@ -134,14 +134,15 @@ class Candidate:
     kept: for each side the kept sentences as (first, last + 1) character offsets. covers: the query's anchors that
     the kept text holds, bit i for anchor i; holds: those that the whole block holds. cost: tokens of the block as
     it stands in the prompt, or of its messages; then block_cost, if not 0, is what the gain goes by. coverage: the
-    share of the query's idf mass that it is about; is_mention: it holds too little of it.
+    share of the query's idf mass that it is about; is_mention: it holds too little of it. best: what the parts of its
+    score by words are divided by, that of the best turn where turns are scored in context, else 1.
     """
 
-    __slots__ = ("assistant", "block_cost", "cost", "coverage", "covers", "exact", "holds", "is_mention", "kept", "lex_assistant", "lex_user",
+    __slots__ = ("assistant", "best", "block_cost", "cost", "coverage", "covers", "exact", "holds", "is_mention", "kept", "lex_assistant", "lex_user",
                  "neighbours", "recency", "score", "turn_id", "user")
 
     def __init__(self, turn_id: int, score: float, lex_user: float, lex_assistant: float, exact: float,
-                 recency: float, neighbours: float = 0.0) -> None:
+                 recency: float, neighbours: float = 0.0, best: float = 1.0) -> None:
         self.turn_id = turn_id
         self.score = score
         self.lex_user = lex_user
@@ -149,6 +150,7 @@ class Candidate:
         self.exact = exact
         self.recency = recency
         self.neighbours = neighbours
+        self.best = best
         self.kept: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
         self.covers = 0
         self.holds = 0

@@ -94,12 +94,12 @@ class Corpus:
     def _switches(self, held: float, lacking: float, user_text: str) -> bool:
         """Whether the ratios say so. A text is looked at for what it implies only where that could turn the switch."""
         settings = self.settings
-        if gate_action(*ratios(held, lacking), False, settings) != SWITCH:
+        if gate_action(*ratios(held, lacking), False, settings, held) != SWITCH:
             return False
-        if gate_action(*ratios(held, lacking, self._most_implied), False, settings) == SWITCH:
+        if gate_action(*ratios(held, lacking, self._most_implied), False, settings, held) == SWITCH:
             return True
         implied = implied_mass(user_text, self.texts[-1], settings)
-        return gate_action(*ratios(held, lacking, implied), False, settings) == SWITCH
+        return gate_action(*ratios(held, lacking, implied), False, settings, held) == SWITCH
 
     def topic_window(self) -> int:
         """How many of the last turns speak for the active topic."""
@@ -200,9 +200,10 @@ class Corpus:
             if anchor.last_turn < window_start or anchor.last_turn < 0:
                 new_anchors.append(anchor.text)
         implied = implied_mass(query.text, self.texts[-1] if self.texts else None, self.settings)
-        overlap, new_ratio = ratios(*topic_masses(masses, self.topic_window()), implied)
+        held, lacking = topic_masses(masses, self.topic_window())
+        overlap, new_ratio = ratios(held, lacking, implied)
         deictic = is_deictic(query.text)
-        action = gate_action(overlap, new_ratio, deictic, self.settings)
+        action = gate_action(overlap, new_ratio, deictic, self.settings, held)
         return GateDecision(action, overlap, new_ratio, deictic, tuple(new_anchors))
 
     def _anchors(self, vocabulary: Vocabulary, ids: array[int], origins: Sequence[int], *,

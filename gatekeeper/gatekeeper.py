@@ -225,8 +225,11 @@ class ContextGatekeeper:
             anchors += [anchor for anchor in corpus.inherited() if anchor.text not in own]
         if self.settings.stems:
             anchors = corpus.with_forms(anchors)
+        if self.settings.squared_idf:
+            for anchor in anchors:
+                anchor.weight *= anchor.weight
         arrays = QueryArrays(anchors)
-        candidates = recall(corpus, query, arrays, gate.action)
+        candidates = recall(corpus, query, arrays, gate)
         if not self.settings.whole_blocks:  # else they are pruned as they are looked at
             find_coverage(corpus, candidates, arrays, gate.action)
             prune(corpus, [candidate for candidate in candidates if not candidate.is_mention], arrays)

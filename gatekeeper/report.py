@@ -114,6 +114,8 @@ def _gate_reason(gate: GateDecision, settings: Settings) -> str:
         return "overlap is below overlap_switch and new_ratio above new_ratio_switch"
     if gate.overlap + gate.new_ratio == 0.0:
         return "the query has no anchors"
+    if gate.overlap < settings.overlap_switch and gate.new_ratio > settings.new_ratio_switch:
+        return "what the query shares with the topic weighs shared_mass or more"
     return "the ratios are between the thresholds"
 
 
@@ -130,9 +132,9 @@ def _anchor(anchor: Anchor) -> dict[str, Any]:
 
 
 def _candidate(corpus: Corpus, anchors: list[Anchor], arrays: QueryArrays, candidate: Candidate) -> dict[str, Any]:
-    """score = user + assistant + exact + recency, added in this order; each lex is the sum of its terms' parts,
+    """score = user + assistant + exact + recency + neighbours, added in this order; each lex is the sum of its terms'
 
-    added in order, over idf_mass.
+    parts, added in order, over idf_mass.
     """
     settings = corpus.settings
     tf_user, tf_assistant, user, assistant = corpus.matrix.parts(
@@ -143,17 +145,18 @@ def _candidate(corpus: Corpus, anchors: list[Anchor], arrays: QueryArrays, candi
         "turn_id": candidate.turn_id,
         "score": candidate.score,
         "parts": {
-            "user": settings.weight_user * candidate.lex_user,
-            "assistant": settings.weight_assistant * candidate.lex_assistant,
+            "user": settings.weight_user * candidate.lex_user / candidate.best,
+            "assistant": settings.weight_assistant * candidate.lex_assistant / candidate.best,
             "exact": settings.weight_exact * candidate.exact,
             "recency": settings.weight_recency * candidate.recency,
-            "neighbours": settings.weight_neighbours * candidate.neighbours,
+            "neighbours": settings.weight_neighbours * candidate.neighbours / candidate.best,
         },
         "lex_user": candidate.lex_user,
         "lex_assistant": candidate.lex_assistant,
         "exact": candidate.exact,
         "recency": candidate.recency,
         "coverage": candidate.coverage,
+        "best": candidate.best,
         "terms": [
             {"id": anchor.covered_id, "text": anchor.text, "tf_user": tf_user[i], "tf_assistant": tf_assistant[i],
              "user": user[i], "assistant": assistant[i]}

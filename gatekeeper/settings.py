@@ -32,6 +32,7 @@ class Settings:
     unseen_weight: T, what an anchor that no turn holds weighs: it says that something is new, not what.
     pronoun_mass, answer_mass: T, idf mass that speaks for the topic unsaid: for each of up to two pronouns, and in a
         message that answers a question.
+    shared_mass: T, the idf mass shared with the topic that makes a query go on, however much of it is new.
     min_coverage: T, the share of the query's idf mass that a block must be about to be of its topic.
     min_coverage_of_best: T, the share of the best block's coverage that a block must reach.
     topic_coverage_ratio: T, the share of min_coverage that is asked of a block of the active topic when it goes on.
@@ -49,6 +50,7 @@ class Settings:
     joint_sides: False: the two sides are scored apart. True: BM25 takes them as one text, weighed by weight_user.
     stems: whether English words that differ in their inflection alone count as one; by Snowball, if PyStemmer (the
         extra `stems`) is installed, else nothing is stemmed.
+    squared_idf: whether anchors weigh the square of their idf, as in a cosine of tf-idf vectors.
     whole_side_tokens: T, with whole_blocks: a side of more tokens goes in cut to its best sentences.
     n_covers: T, how many times the query is covered, each time by other blocks.
     whole_blocks: False: the least text that covers the query. True: blocks by score, whole where they fit.
@@ -67,6 +69,7 @@ class Settings:
         "unseen_weight": (0.5, float, 0.0, 1.0),
         "pronoun_mass": (1.0, float, 0.0, 1e9),
         "answer_mass": (2.0, float, 0.0, 1e9),
+        "shared_mass": (1.5, float, 0.0, 1e9),
         "min_coverage": (0.33, float, 0.0, 1.0),
         "min_coverage_of_best": (0.8, float, 0.0, 1.0),
         "topic_coverage_ratio": (0.5, float, 0.0, 1.0),
@@ -87,6 +90,7 @@ class Settings:
         "content_filter": (True, bool, 0, 1),
         "joint_sides": (False, bool, 0, 1),
         "stems": (True, bool, 0, 1),
+        "squared_idf": (False, bool, 0, 1),
         "whole_side_tokens": (250, int, 0, 10**9),
         "n_covers": (2, int, 1, 1000),
         "whole_blocks": (False, bool, 0, 1),
@@ -103,6 +107,7 @@ class Settings:
     unseen_weight: float
     pronoun_mass: float
     answer_mass: float
+    shared_mass: float
     min_coverage: float
     min_coverage_of_best: float
     topic_coverage_ratio: float
@@ -123,6 +128,7 @@ class Settings:
     content_filter: bool
     joint_sides: bool
     stems: bool
+    squared_idf: bool
     whole_side_tokens: int
     n_covers: int
     whole_blocks: bool
@@ -148,8 +154,8 @@ class Settings:
         """The most evidence for the budget: whole blocks by score, pruned only where the whole does not fit."""
         return cls(
             whole_blocks=True, max_candidates=400, min_coverage=0.0, min_coverage_of_best=0.0, content_filter=False,
-            joint_sides=True, weight_user=1.0, weight_assistant=0.0, weight_exact=0.0, weight_neighbours=0.4,
-            weight_recency=0.5, recency_window=12)
+            joint_sides=True, squared_idf=True, weight_user=1.0, weight_assistant=0.0, weight_exact=0.0, weight_neighbours=0.4,
+            weight_recency=1.0, recency_window=12)
 
     def replace(self, **changes: float) -> Settings:
         """A copy with some values changed."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from array import array
 
 from gatekeeper.anchor import Query, fold
-from gatekeeper.block import CONTINUE, SWITCH, Anchor, Candidate
+from gatekeeper.block import CONTINUE, SWITCH, Anchor, Candidate, GateDecision
 from gatekeeper.corpus import Corpus
 from gatekeeper.errors import ArgumentValueError
 from gatekeeper.settings import Settings
+from gatekeeper.topic_gate import asks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csc_array, csr_array, sparray, spmatrix
 
 
+RECENT_TURNS = 8  # in which a question's words make it one that goes on
+RECENT_CHARACTERS = 600
 LONG_CONVERSATION = 10  # turns, from which on a block must cover all of min_coverage
 
 
@@ -52,15 +55,19 @@ class QueryArrays:
                 self.word_mass += anchor.weight
 
 
-def recall(corpus: Corpus, query: Query, arrays: QueryArrays, action: str) -> list[Candidate]:
-    """The best blocks that share an anchor with the query, best first, ties to the newer turn."""
-    if arrays.idf_mass == 0.0:
-        return []
+def recall(corpus: Corpus, query: Query, arrays: QueryArrays, gate: GateDecision) -> list[Candidate]:
+    """The best blocks that share an anchor with the query, best first, ties to the newer turn.
+
+    With weight_neighbours also blocks that stand beside one, and the last ones.
+    """
     settings = corpus.settings
     max_candidates = settings.max_candidates
-    if settings.weight_neighbours:
-        return score_with_neighbours(corpus, arrays, action)
-    words = ContentWords(corpus, query, arrays.anchors) if action == SWITCH and settings.content_filter else None
+    if settings.weight_neighbours and arrays.anchors:
+        return score_in_context(corpus, arrays, recency_share(corpus, query, arrays.anchors, gate))
+    if arrays.idf_mass == 0.0:
+        return []
+    filters = gate.action == SWITCH and settings.content_filter
+    words = ContentWords(corpus, query, arrays.anchors) if filters else None
     allowed = words.turns() if words else None
     while True:
         candidates = score_blocks(corpus, arrays, max_candidates, allowed)
@@ -122,33 +129,54 @@ def score_blocks(
     ]
 
 
-def score_with_neighbours(corpus: Corpus, arrays: QueryArrays, action: str) -> list[Candidate]:
-    """Score turns by what they and the turns around them hold, best first, ties to the newer turn.
+def score_in_context(corpus: Corpus, arrays: QueryArrays, recency_share: float) -> list[Candidate]:
+    """Score turns by what they and the turns around them hold and by how recent they are, best first.
 
-    neighbours = sum of lexical score / d over the turns at distance d <= neighbour_window. Where the topic goes on,
-    its last turns count whether or not they hold anything of the query; after a switch recency counts for nothing.
+    score = (lexical + weight_neighbours neighbours) / best + weight_recency recency, with neighbours = sum of lexical / d
+    over the turns at distance d <= neighbour_window, best = the greatest value of the bracket, and recency that of the
+    plain score times recency_share.
     """
     settings = corpus.settings
     n_turns = corpus.matrix.n_turns
-    found = {c.turn_id: c for c in score_blocks(corpus, arrays, n_turns)}
-    spread: dict[int, float] = {}
-    for turn_id, candidate in found.items():
-        lexical = _lexical(settings, candidate)
-        for distance in range(1, settings.neighbour_window + 1):
-            for neighbour in (turn_id - distance, turn_id + distance):
-                spread[neighbour] = spread.get(neighbour, 0.0) + lexical / distance
-    recent = range(max(0, n_turns - settings.recency_window + 1), n_turns) if action == CONTINUE else ()
-    for turn_id in {*spread, *recent} - found.keys():
-        if 0 <= turn_id < n_turns and corpus.texts[turn_id] is not None:
-            found[turn_id] = Candidate(turn_id, 0.0, 0.0, 0.0, 0.0, 0.0)
-    for turn_id, candidate in found.items():
-        age = n_turns - turn_id
-        candidate.recency = max(0.0, 1.0 - age / settings.recency_window) if action == CONTINUE else 0.0
-        candidate.neighbours = spread.get(turn_id, 0.0)
-        candidate.score = (
-            _lexical(settings, candidate) + settings.weight_exact * candidate.exact
-            + settings.weight_recency * candidate.recency + settings.weight_neighbours * candidate.neighbours)
-    return sorted(found.values(), key=lambda c: (-c.score, -c.turn_id))[: settings.max_candidates]
+    turns, scores, lex_user, lex_assistant, neighbours, best = corpus.matrix.top_in_context(
+        arrays.term_ids, arrays.idf, corpus.formula, k=settings.max_candidates,
+        weight_neighbours=settings.weight_neighbours, neighbour_window=settings.neighbour_window,
+        recency_share=recency_share, extra_postings=arrays.extra_postings,
+        groups=arrays.groups if arrays.has_forms else None)
+    return [
+        Candidate(turn, scores[i], lex_user[i], lex_assistant[i], 0.0,
+                  recency_share * max(0.0, 1.0 - (n_turns - turn) / settings.recency_window), neighbours[i], best)
+        for i, turn in enumerate(turns)
+    ]
+
+
+def first_recent_turn(corpus: Corpus) -> int:
+    """Where the last turns begin: the last one, and those before it up to a number of turns and of characters."""
+    first = len(corpus.texts) - 1
+    n_characters = 0
+    for turn_id in range(first, max(-1, first - RECENT_TURNS), -1):
+        user, assistant = corpus.texts[turn_id] or ("", "")
+        n_characters += len(user) + len(assistant)
+        if n_characters > RECENT_CHARACTERS and turn_id != first:
+            return turn_id + 1
+    return max(0, first - RECENT_TURNS + 1)
+
+
+def recency_share(corpus: Corpus, query: Query, anchors: Sequence[Anchor], gate: GateDecision) -> float:
+    """How much a message leans on the last turns whatever words it shares with them, 0 to 1.
+
+    One that asks nothing answers or goes on. A question does so by the share of its known idf mass that stands in the
+    last turns.
+    """
+    if gate.deictic or not asks(query.text):
+        return 1.0
+    known = recent = 0.0
+    first = first_recent_turn(corpus)
+    for anchor in anchors:
+        if anchor.last_turn >= 0:
+            known += anchor.weight
+            recent += anchor.weight if anchor.last_turn >= first else 0.0
+    return recent / known if known else 1.0
 
 
 # --- content words

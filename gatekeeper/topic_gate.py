@@ -125,9 +125,12 @@ def asks(text: str) -> bool:
     return "?" in text or "？" in text
 
 
-def gate_action(overlap: float, new_ratio: float, deictic: bool, settings: Settings) -> str:
-    """"continue" or "switch". A query without anchors says nothing of a new topic and continues."""
-    if deictic or overlap > settings.overlap_continue:
+def gate_action(overlap: float, new_ratio: float, deictic: bool, settings: Settings, held: float = 0.0) -> str:
+    """"continue" or "switch". A query without anchors says nothing of a new topic and continues.
+
+    held: the idf mass that the topic holds; a whole word of it makes a query go on, however much of it is new.
+    """
+    if deictic or overlap > settings.overlap_continue or held >= settings.shared_mass:
         return CONTINUE
     if overlap < settings.overlap_switch and new_ratio > settings.new_ratio_switch:
         return SWITCH
@@ -153,5 +156,5 @@ def gate_topic(
             new_anchors.append(anchor)
     overlap, new_ratio = ratios(held, lacking)
     deictic = is_deictic(query)
-    action = gate_action(overlap, new_ratio, deictic, settings or Settings())
+    action = gate_action(overlap, new_ratio, deictic, settings or Settings(), held)
     return GateDecision(action, overlap, new_ratio, deictic, tuple(new_anchors))

@@ -19,7 +19,7 @@ FORGERIES = (
 
 # The documents' rules without what was added to them: each of these has its own tests.
 LETTER = Settings(topic_window=8, ngram_weight=1.0, unseen_weight=1.0, pronoun_mass=0.0,
-                  answer_mass=0.0, min_coverage=0.0, min_coverage_of_best=0.0, stems=False, n_covers=1)
+                  answer_mass=0.0, shared_mass=1e9, min_coverage=0.0, min_coverage_of_best=0.0, stems=False, n_covers=1)
 
 breaks = st.sampled_from(BREAKS)
 unseen = st.text(st.sampled_from(INVISIBLE + " \t\u3000"), max_size=3)

@@ -250,11 +250,12 @@ class Conversation:
                 new.append(anchor.text)
         held = total(masses[1 : self.topic_window() + 1])
         lacking = total([masses[0], *masses[self.topic_window() + 1 :]])
+        shared = held
         held += self.implied(text) if held + lacking else 0.0
         overlap, new_ratio = (held / (held + lacking), lacking / (held + lacking)) if held + lacking else (0.0, 0.0)
         deictic = is_deictic(text)
         s = self.settings
-        switches = overlap < s.overlap_switch and new_ratio > s.new_ratio_switch
+        switches = overlap < s.overlap_switch and new_ratio > s.new_ratio_switch and shared < s.shared_mass
         action = "switch" if switches and not deictic and overlap <= s.overlap_continue else "continue"
         return action, overlap, new_ratio, deictic, tuple(new)
 

@@ -60,7 +60,7 @@ def test_every_number_adds_up(history: list[tuple[str, str]], query: str, preset
         for side, weight in (("user", preset.weight_user), ("assistant", preset.weight_assistant)):
             lex = total(term[side] for term in candidate["terms"]) / explained["idf_mass"]
             assert candidate[f"lex_{side}"] == lex
-            assert parts[side] == weight * lex
+            assert parts[side] == weight * lex / candidate["best"]
         assert parts["exact"] == preset.weight_exact * candidate["exact"]
         assert parts["recency"] == preset.weight_recency * candidate["recency"]
 

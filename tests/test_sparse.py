@@ -12,6 +12,7 @@ from strategies import cjk_texts, queries, texts, turns
 
 from gatekeeper import ArgumentValueError, ContextGatekeeper, Settings
 from gatekeeper.anchor import Query
+from gatekeeper.report import Explanation
 from gatekeeper.sparse import content_words
 
 
@@ -158,15 +159,32 @@ def test_a_short_conversation_asks_for_less() -> None:
     assert ids([LONG[0], *LONG[-2:]], "redis kafka zookeeper pulsar") == [0]
 
 
-def test_turns_beside_a_turn_that_answers_count_in_thorough() -> None:
-    history = [("aa bb", ""), ("the vet of rex", ""), ("cc dd", ""), *[(f"ee{i} ff{i}", "") for i in range(9)]]
+PETS = [("aa bb", ""), ("the vet of rex", ""), ("cc dd", ""), *[(f"ee{i} ff{i}", "") for i in range(19)]]
+
+
+def in_context(query: str) -> Explanation:
     gate = ContextGatekeeper(10**6, settings=Settings.thorough())
-    gate.add_turns(history)
-    explained = gate.explain("kafka vets")
-    assert explained["gate"]["action"] == "switch"
+    gate.add_turns(PETS)
+    return gate.explain(query)
+
+
+def test_turns_beside_a_turn_that_answers_count_in_thorough() -> None:
+    explained = in_context("kafka vets?")
     assert [c["turn_id"] for c in explained["candidates"]] == [1, 2, 0, 3]  # the nearer, then the newer one
-    parts = explained["candidates"][1]["parts"]
-    assert parts["neighbours"] == explained["candidates"][1]["score"] > 0.0
+    best, beside, *_ = explained["candidates"]
+    assert best["score"] == best["parts"]["user"] == 1.0
+    assert beside["parts"]["neighbours"] == beside["score"] == pytest.approx(0.4)
+
+
+def test_a_message_that_asks_nothing_leans_on_the_last_turns_in_thorough() -> None:
+    found = {c["turn_id"]: c["recency"] for c in in_context("kafka vets")["candidates"]}
+    assert [found[turn] for turn in (21, 11, 1)] == [pytest.approx(11 / 12), pytest.approx(1 / 12), 0.0]
+    assert sorted(found) == [0, 1, 2, 3, *range(11, 22)]
+
+
+def test_a_question_leans_on_the_last_turns_as_far_as_these_hold_its_words() -> None:
+    recency = {c["turn_id"]: c["recency"] for c in in_context("ee18 vet?")["candidates"]}
+    assert recency[21] == pytest.approx(11 / 24)
 
 
 def test_inflections_are_one_word_in_thorough() -> None:

@@ -74,6 +74,19 @@ class TermMatrix:
         groups: _Int32 | None = None,
         allowed: _Int32 | None = None,
     ) -> tuple[array[int], array[float], array[float], array[float], array[int]]: ...
+    def top_in_context(
+        self,
+        term_ids: _Int32,
+        idf: _Float64,
+        formula: Formula,
+        *,
+        k: int,
+        weight_neighbours: float,
+        neighbour_window: int,
+        recency_share: float,
+        extra_postings: Sequence[_Postings] = (),
+        groups: _Int32 | None = None,
+    ) -> tuple[array[int], array[float], array[float], array[float], array[float], float]: ...
     def parts(
         self,
         turn: int,

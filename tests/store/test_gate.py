@@ -142,7 +142,7 @@ def test_settings_of_a_query_hold_for_this_gatekeeper_alone(path: Path) -> None:
 
 def test_every_setting_is_either_checked_or_known_to_be_of_a_query(path: Path) -> None:
     other = {"ngram_idf_floor": 1.0, "overlap_continue": 0.5, "overlap_switch": 0.1, "new_ratio_switch": 0.6,
-             "topic_window": 9, "ngram_weight": 0.4, "unseen_weight": 0.4, "pronoun_mass": 0.1,
+             "topic_window": 9, "ngram_weight": 0.4, "unseen_weight": 0.4, "pronoun_mass": 0.1, "shared_mass": 9.0,
              "answer_mass": 0.1}  # fmt: skip
     gatekeeper.open(path).close()
     for name in Settings().as_dict():
