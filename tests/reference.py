@@ -193,7 +193,12 @@ class Conversation:
         if self.points_back(query, found):
             texts = {anchor.text for anchor in found}
             found = found + [anchor for anchor in self.inherited() if anchor.text not in texts]
-        return self.with_forms(found) if self.settings.stems else found
+        if self.settings.stems:
+            found = self.with_forms(found)
+        if self.settings.squared_idf:
+            for anchor in found:
+                anchor.weight *= anchor.weight
+        return found
 
     def with_forms(self, found: list[Anchor]) -> list[Anchor]:
         """Other forms of the words that some turn holds; a word and its forms weigh the idf of all their blocks."""
@@ -288,17 +293,64 @@ class Conversation:
         heads = [segment[:2] for segment in segments(query) if len(segment) >= 4]
         return passing or {turn for turn in range(len(self.turns)) if any(head in held[turn] for head in heads)}
 
+    def lex(self, turn: int, found: list[Anchor]) -> tuple[float, float]:
+        """BM25 of both sides over the idf mass; joint sides are one text, which is the user's."""
+        s = self.settings
+        mass = total(anchor.weight for anchor in found)
+        tf = [(a.weight, *a.tf.get(turn, (0, 0))) for a in found]
+        lengths = [len(side) for side in self.sides[turn]]
+        if s.joint_sides:
+            average = sum(len(side) for sides in self.sides for side in sides) / max(self.n_blocks, 1)
+            terms = [(weight, user + assistant) for weight, user, assistant in tf]
+            return lex_sum(terms, sum(lengths), average, s.k1, s.b) / mass, 0.0
+        user, assistant = (lex_sum([(one[0], one[1 + side]) for one in tf], lengths[side], self.average(side), s.k1, s.b)
+                           / mass for side in SIDES)  # fmt: skip
+        return user, assistant
+
+    def recency_share(self, query: str, found: list[Anchor]) -> float:
+        if is_deictic(query) or not set(query) & set("?？"):
+            return 1.0
+        first = len(self.turns) - 1
+        n_characters = len("".join(self.turns[first] or "")) if self.turns else 0
+        while first > max(0, len(self.turns) - 8):
+            n_characters += len("".join(self.turns[first - 1] or ""))
+            if n_characters > 600:
+                break
+            first -= 1
+        known = total(anchor.weight for anchor in found if anchor.df)
+        return total(anchor.weight for anchor in found if anchor.last_turn >= max(first, 0)) / known if known else 1.0
+
+    def in_context(self, query: str) -> list[tuple[int, float]]:
+        """(turn, score) of every turn that holds an anchor, stands beside one that does or is recent, best first."""
+        s = self.settings
+        found = self.anchors(query)
+        if not found:
+            return []
+        live = [turn for turn, texts in enumerate(self.turns) if texts is not None]
+        touched = {turn for anchor in found for turn in anchor.tf}
+        lex = {turn: self.lex(turn, found) for turn in touched}
+        lexical = {turn: s.weight_user * user + s.weight_assistant * assistant for turn, (user, assistant) in lex.items()}
+        beside = {
+            turn: total(lexical.get(other, 0.0) / d for d in range(1, s.neighbour_window + 1) for other in (turn - d, turn + d))
+            for turn in live
+        }  # fmt: skip
+        best = max((lexical.get(turn, 0.0) + s.weight_neighbours * beside[turn] for turn in live), default=0.0) or 1.0
+        scores = []
+        for turn in live:
+            user, assistant = lex.get(turn, (0.0, 0.0))
+            recency = self.recency_share(query, found) * max(0.0, 1.0 - (len(self.turns) - turn) / s.recency_window)
+            score = (s.weight_user * user / best + s.weight_assistant * assistant / best + s.weight_recency * recency
+                     + s.weight_neighbours * beside[turn] / best)  # fmt: skip
+            if score > 0.0:
+                scores.append((turn, score))
+        return sorted(scores, key=lambda one: (-one[1], -one[0]))[: s.max_candidates]
+
     def scored(self, found: list[Anchor]) -> list[Candidate]:
         """Every block that shares an anchor, best first."""
         s = self.settings
-        mass = total(anchor.weight for anchor in found)
         candidates = []
         for turn in {turn for anchor in found for turn in anchor.tf}:
-            lex = tuple(
-                lex_sum([(a.weight, a.tf.get(turn, (0, 0))[side]) for a in found], len(self.sides[turn][side]),
-                        self.average(side), s.k1, s.b) / mass
-                for side in SIDES
-            )  # fmt: skip
+            lex = self.lex(turn, found)
             exact = float(all(any(turn in form.tf for form in word) for word in words_of(found)
                               if any(form.df for form in word)))
             recency = max(0.0, 1.0 - (len(self.turns) - turn) / s.recency_window)

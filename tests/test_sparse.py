@@ -36,6 +36,30 @@ def test_candidates_and_all_parts_of_their_scores_equal_the_twin(history, query:
     assert found == [(c.turn, c.score, c.lex, c.exact, c.recency) for c in twin.candidates(query)]
 
 
+@given(turns, queries, st.sampled_from([1, 3, 400]), st.sampled_from([1, 2, 3, 40]), st.booleans(), st.data())
+@settings(max_examples=150)
+def test_scores_in_context_equal_the_twin(history, query: str, limit: int, window: int, joint: bool, data) -> None:
+    chosen = Settings.thorough().replace(max_candidates=limit, neighbour_window=window, joint_sides=joint,
+                                         weight_assistant=0.5, recency_window=data.draw(st.sampled_from([2, 12])))
+    gate, twin = ContextGatekeeper(10**6, settings=chosen), reference.Conversation(history, chosen)
+    gate.add_turns(history)
+    for turn in data.draw(st.sets(st.integers(0, len(history) - 1), max_size=2)) if history else ():
+        gate.forget(turn)
+        twin.forget(turn)
+    assert [(c["turn_id"], c["score"]) for c in gate.explain(query)["candidates"]] == twin.in_context(query)
+
+
+@given(turns, queries, st.floats(1.0, 500.0))
+@settings(max_examples=150)
+def test_coverage_equals_the_twin(history, query: str, length: float) -> None:
+    chosen = Settings(coverage_length=length)
+    gate, twin = ContextGatekeeper(10**6, settings=chosen), reference.Conversation(history, chosen)
+    gate.add_turns(history)
+    found = {c["turn_id"]: c["coverage"] for c in gate.explain(query)["candidates"]}
+    anchors_of_query = twin.anchors(query)
+    assert found == {turn: twin.coverage(turn, anchors_of_query) for turn in found}
+
+
 @given(st.lists(st.tuples(cjk_texts, cjk_texts), max_size=5), cjk_texts)
 @settings(max_examples=120)
 def test_candidates_of_lexicon_words_run_together_equal_the_twin(history, query: str) -> None:
