@@ -125,8 +125,6 @@ cdef struct KeptColumns:
     IntBuffer end
     IntBuffer cover_count       # for each candidate
     IntBuffer cover
-    IntBuffer hold_count
-    IntBuffer hold
 
 
 cdef inline void clear_hits(HitColumns *hits) noexcept nogil:
@@ -195,10 +193,10 @@ cdef inline int close_set(IntBuffer *counts, IntBuffer *values, Py_ssize_t first
 
 cdef inline int keep_row(
     Row *row, const TermSlot *slots, uint32_t mask, const double *idf, int32_t position, SearchedHits *searched,
-    Py_ssize_t max_sentences, bint whole, HitColumns *hits, IntBuffer *chosen, KeptColumns *kept
+    Py_ssize_t max_sentences, HitColumns *hits, IntBuffer *chosen, KeptColumns *kept
 ) noexcept nogil:
     """Append what is kept of one row, the candidate at `position`."""
-    cdef Py_ssize_t first_cover = kept.cover.size, first_hold = kept.hold.size, i
+    cdef Py_ssize_t first_cover = kept.cover.size
     cdef int32_t first_end = 0
     cdef int side
     for side in range(2):
@@ -210,10 +208,4 @@ cdef inline int keep_row(
         if (int_reserve(chosen, hits.sentence.size) < 0
                 or keep_best(hits, chosen.data, max_sentences, first_end, kept) < 0):
             return -1
-        if whole:
-            for i in range(hits.held.size):
-                if int_push(&kept.hold, hits.held.data[i]) < 0:
-                    return -1
-    if close_set(&kept.cover_count, &kept.cover, first_cover) < 0:
-        return -1
-    return close_set(&kept.hold_count, &kept.hold, first_hold) if whole else 0
+    return close_set(&kept.cover_count, &kept.cover, first_cover)

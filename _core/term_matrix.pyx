@@ -10,7 +10,7 @@ from libc.string cimport memcpy, memset
 
 from cpython cimport array
 
-from _core.buffers cimport IntBuffer, int_free
+from _core.buffers cimport IntBuffer, int_free, int_push
 from _core.context cimport Context, best_in_context, context_free, context_init, neighbours_of
 from _core.coverage cimport covered_mass
 from _core.csr cimport LengthNorm, inverse_document_frequency, length_norm, saturated
@@ -28,7 +28,7 @@ from _core.postings cimport (
     term_of,
 )
 from _core.rows cimport Row, char_ends_of, drop_row, rows_clear, rows_free, tokens_of
-from _core.scoring cimport Allowed, QueryFormula, QueryTerm, best_rows
+from _core.scoring cimport Allowed, QueryFormula, QueryTerm, best_rows, posting_of
 from _core.topk cimport Scored
 from gatekeeper._core.vocabulary cimport Vocabulary
 
@@ -364,8 +364,8 @@ cdef class TermMatrix:
         score = (lexical + weight_neighbours neighbours) / best + weight_recency recency_share recency, where lexical is
         weight_user lex(user) + weight_assistant lex(assistant), neighbours the sum of lexical / d over the turns at
         distance d <= neighbour_window, and best the greatest value of the bracket, or 1 if that is 0. A turn counts
-        that holds a term, stands beside one that does, or is recent while recency_share > 0. Arguments and lex are those of
-        `top`. Returns (turns int32, score, lex_user, lex_assistant, neighbours float64, each [<= k]; best).
+        that holds a term, stands beside one that does, or is recent while recency_share > 0. Arguments and lex are
+        those of `top`. Returns (turns int32, score, lex_user, lex_assistant, neighbours float64, each [<= k]; best).
         O(postings of the terms + turns).
         """
         cdef Posting *extra = NULL
@@ -478,9 +478,9 @@ cdef class TermMatrix:
     def coverage(self, turns, term_ids, idf, *, double k1, double b, double length, extra_postings=(), groups=None):
         """The idf mass of a query that each turn is about: float64[m] for turns int32[m].
 
-        mass = sum of idf min(1, t (k1 + 1) / (t + k1 (1 - b + b |x| / length))) over the words of the query, t = sqrt(tf)
-        and |x| those of the side that gives more: the saturated tf of BM25, for sides of a fixed length, not an average
-        one. The forms of a word count together, with the idf of the first. The other arguments are those of `top`.
+        mass = sum of idf min(1, t (k1 + 1) / (t + k1 (1 - b + b |x| / length))) over the words of the query, with
+        t = sqrt(tf) and |x| those of the side that gives more: the saturated tf of BM25, for sides of a fixed length,
+        not an average one. The forms of a word count together, with the idf of the first. The other arguments are those of `top`.
         O(m n log of the longest list).
         """
         cdef array.array ids = int_array(term_ids), weights = double_array(idf), asked = int_array(turns)
@@ -499,6 +499,40 @@ cdef class TermMatrix:
         free(terms)
         free(extra)
         return masses
+
+    def held(self, turns, term_ids, *, extra_postings=(), groups=None):
+        """The words of a query that each turn holds: (how many int32[m], which int32[...]), for turns int32[m].
+
+        Which: ascending indexes into term_ids, of a word's first form whichever is held. Arguments as in `top`.
+        O(m n log of the longest list).
+        """
+        cdef array.array ids = int_array(term_ids), asked = int_array(turns)
+        cdef Py_ssize_t i, j, m = len(asked), n = len(ids)
+        cdef array.array counts = ints(m)
+        cdef Posting *extra = NULL
+        cdef QueryTerm *terms
+        cdef IntBuffer held
+        cdef int32_t word, last
+        memset(&held, 0, sizeof(held))
+        for i in range(m):
+            self.row_at(asked.data.as_ints[i])
+        terms = self.query_terms(ids, array.clone(DOUBLES, n, zero=True), 0.0, extra_postings, groups, &extra)
+        try:
+            for i in range(m):
+                last = -1
+                counts.data.as_ints[i] = 0
+                for j in range(n):
+                    word = <int32_t> (j - terms[j].n_before)
+                    if word != last and posting_of(&terms[j], <uint32_t> asked.data.as_ints[i]) != NULL:
+                        last = word
+                        counts.data.as_ints[i] += 1
+                        if int_push(&held, word) < 0:
+                            raise MemoryError
+            return counts, as_array(&held)
+        finally:
+            free(terms)
+            free(extra)
+            int_free(&held)
 
     def holds_any(self, int64_t turn, term_ids):
         """Whether a turn holds at least one of the terms; ids below 0 are held by none."""
@@ -562,7 +596,7 @@ cdef class TermMatrix:
 
     def best_sentences(
         self, const int32_t[::1] turns not None, const int32_t[::1] term_ids not None, const double[::1] idf not None,
-        *, Py_ssize_t max_sentences, bint whole=False, const int32_t[::1] searched=None
+        *, Py_ssize_t max_sentences, const int32_t[::1] searched=None
     ):
         """Of both sides of each of `turns`, the sentences of the greatest idf mass that hold a term of the query.
 
@@ -570,13 +604,13 @@ cdef class TermMatrix:
         among them. searched: int32[4 m], hits of terms that were searched for: (position in `turns`, side, sentence,
         index into term_ids), ascending. Returns int32 arrays: (spans of each turn's user side, assistant side, ...;
         their starts; their ends, in characters; terms that each turn's kept sentences hold; which, as ascending
-        indexes into term_ids; with `whole` the same two of each whole turn, else empty). O(tokens of the turns).
+        indexes into term_ids). O(tokens of the turns).
         """
         if idf.shape[0] != term_ids.shape[0]:
             raise ValueError(f"term_ids and idf differ in length: {term_ids.shape[0]} and {idf.shape[0]}")
         if max_sentences < 1:
             raise ValueError(f"max_sentences must be at least 1, got {max_sentences}")
-        return best_sentences_of(self, turns, term_ids, idf, max_sentences, whole, searched)
+        return best_sentences_of(self, turns, term_ids, idf, max_sentences, searched)
 
     def csc(self, int side):
         """One side as CSC by term: (indptr int32[n_terms + 1], turns int32[nnz], tf float64[nnz]). O(nnz)."""
@@ -666,7 +700,7 @@ cdef void free_hits(HitColumns *hits) noexcept:
 
 cdef tuple best_sentences_of(
     TermMatrix matrix, const int32_t[::1] turns, const int32_t[::1] term_ids, const double[::1] idf,
-    Py_ssize_t max_sentences, bint whole, const int32_t[::1] searched_hits
+    Py_ssize_t max_sentences, const int32_t[::1] searched_hits
 ):
     cdef HitColumns hits
     cdef KeptColumns kept
@@ -694,11 +728,11 @@ cdef tuple best_sentences_of(
         for p in range(turns.shape[0]):
             row = matrix.row_at(turns[p])
             if keep_row(row, slots, mask, &idf[0] if idf.shape[0] else NULL, <int32_t> p, &searched, max_sentences,
-                        whole, &hits, &chosen, &kept) < 0:
+                        &hits, &chosen, &kept) < 0:
                 raise MemoryError
         return (
             as_array(&kept.span_count), as_array(&kept.start), as_array(&kept.end), as_array(&kept.cover_count),
-            as_array(&kept.cover), as_array(&kept.hold_count), as_array(&kept.hold))
+            as_array(&kept.cover))
     finally:
         free(slots)
         free_hits(&hits)
@@ -708,5 +742,3 @@ cdef tuple best_sentences_of(
         int_free(&kept.end)
         int_free(&kept.cover_count)
         int_free(&kept.cover)
-        int_free(&kept.hold_count)
-        int_free(&kept.hold)

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from gatekeeper.anchor import Query
+    from gatekeeper.sparse import Ranking
 
     class Texts(Protocol):
         """What spells a term: a `Vocabulary`, or a stand-in that holds one text."""
@@ -138,8 +139,8 @@ class Candidate:
     score by words are divided by, that of the best turn where turns are scored in context, else 1.
     """
 
-    __slots__ = ("assistant", "best", "block_cost", "cost", "coverage", "covers", "exact", "holds", "is_mention", "kept", "lex_assistant", "lex_user",
-                 "neighbours", "recency", "score", "turn_id", "user")
+    __slots__ = ("assistant", "best", "block_cost", "cost", "coverage", "covers", "exact", "holds", "is_mention",
+                 "kept", "lex_assistant", "lex_user", "neighbours", "recency", "score", "turn_id", "user")
 
     def __init__(self, turn_id: int, score: float, lex_user: float, lex_assistant: float, exact: float,
                  recency: float, neighbours: float = 0.0, best: float = 1.0) -> None:
@@ -188,7 +189,7 @@ class Selection:
                  "query_anchors", "reasons", "steps")
 
     def __init__(self, query_anchors: Query, gate: GateDecision, anchors: list[Anchor],
-                 candidates: list[Candidate]) -> None:
+                 candidates: list[Candidate] | Ranking) -> None:
         self.query_anchors = query_anchors
         self.query = query_anchors.text
         self.gate = gate

@@ -231,6 +231,7 @@ class ContextGatekeeper:
         arrays = QueryArrays(anchors)
         candidates = recall(corpus, query, arrays, gate)
         if not self.settings.whole_blocks:  # else they are pruned as they are looked at
+            candidates = [*candidates]
             find_coverage(corpus, candidates, arrays, gate.action)
             prune(corpus, [candidate for candidate in candidates if not candidate.is_mention], arrays)
         return Selection(query, gate, anchors, candidates)

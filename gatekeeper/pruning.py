@@ -51,29 +51,45 @@ def idf_mass(mask: int, idf: Sequence[float]) -> float:
 
 
 def prune(corpus: Corpus, candidates: Sequence[Candidate], arrays: QueryArrays, max_sentences: int = 0) -> None:
-    """Cut every candidate down to its best sentences: sets kept, covers and both texts; holds for whole blocks.
+    """Cut every candidate down to its best sentences: sets kept, covers and both texts."""
+    find_best_sentences(corpus, candidates, arrays, max_sentences)
+    for candidate in candidates:
+        keep(corpus, candidate, *candidate.kept)
+
+
+def find_best_sentences(
+    corpus: Corpus, candidates: Sequence[Candidate], arrays: QueryArrays, max_sentences: int = 0
+) -> None:
+    """Set the kept spans of every candidate and what they cover. The texts are not cut yet.
 
     At most `max_sentences` a side, by default as many as the settings say: those of the greatest idf mass, ties to the
     earlier one, in their order.
     The first sentence of the assistant is always kept and counts among them.
     """
-    settings = corpus.settings
-    max_sentences = max_sentences or settings.max_sentences
+    max_sentences = max_sentences or corpus.settings.max_sentences
     turns = array("i", [candidate.turn_id for candidate in candidates])
-    span_counts, starts, ends, cover_counts, covers, hold_counts, holds = corpus.matrix.best_sentences(
-        turns, arrays.term_ids, arrays.idf, max_sentences=max_sentences, whole=settings.whole_blocks,
+    span_counts, starts, ends, cover_counts, covers = corpus.matrix.best_sentences(
+        turns, arrays.term_ids, arrays.idf, max_sentences=max_sentences,
         searched=_searched_hits(corpus, candidates, arrays.anchors))
     spans = list(zip(starts, ends, strict=True))
-    span = cover = hold = 0
+    span = cover = 0
     for position, candidate in enumerate(candidates):
         user_end = span + span_counts[2 * position]
         assistant_end = user_end + span_counts[2 * position + 1]
-        keep(corpus, candidate, spans[span:user_end], spans[user_end:assistant_end])
+        candidate.kept = (spans[span:user_end], spans[user_end:assistant_end])
         candidate.covers = _words(arrays, covers[cover : cover + cover_counts[position]])
         span, cover = assistant_end, cover + cover_counts[position]
-        if settings.whole_blocks:
-            candidate.holds = _words(arrays, holds[hold : hold + hold_counts[position]])
-            hold += hold_counts[position]
+
+
+def find_held(corpus: Corpus, candidates: Sequence[Candidate], arrays: QueryArrays) -> None:
+    """Set what every candidate holds as a whole."""
+    turns = array("i", [candidate.turn_id for candidate in candidates])
+    groups = arrays.groups if arrays.has_forms else None
+    counts, held = corpus.matrix.held(turns, arrays.term_ids, extra_postings=arrays.extra_postings, groups=groups)
+    first = 0
+    for candidate, count in zip(candidates, counts, strict=True):
+        candidate.holds = mask_of(held[first : first + count])
+        first += count
 
 
 def _words(arrays: QueryArrays, held: Sequence[int]) -> int:
@@ -83,10 +99,22 @@ def _words(arrays: QueryArrays, held: Sequence[int]) -> int:
 
 def keep(corpus: Corpus, candidate: Candidate, user: list[tuple[int, int]], assistant: list[tuple[int, int]]) -> None:
     """Set a candidate's kept spans and texts; blanks at both ends of a side are left out."""
-    block = corpus.block(candidate.turn_id)
+    texts = corpus.texts[candidate.turn_id] or ("", "")
     candidate.kept = (user, assistant)
-    candidate.user = "".join([block.user[start:end] for start, end in user]).strip()
-    candidate.assistant = "".join([block.assistant[start:end] for start, end in assistant]).strip()
+    candidate.user = "".join([texts[USER][start:end] for start, end in user]).strip()
+    candidate.assistant = "".join([texts[ASSISTANT][start:end] for start, end in assistant]).strip()
+
+
+def keep_whole(corpus: Corpus, candidate: Candidate) -> None:
+    """Keep all of both sides."""
+    user, assistant = corpus.texts[candidate.turn_id] or ("", "")
+    candidate.kept = (whole(user), whole(assistant))
+    candidate.user, candidate.assistant = user.strip(), assistant.strip()
+
+
+def whole(text: str) -> list[tuple[int, int]]:
+    """The span of a side as a whole, none if it is empty."""
+    return [(0, len(text))] if text else []
 
 
 def _searched_hits(corpus: Corpus, candidates: Sequence[Candidate], anchors: Sequence[Anchor]) -> array[int] | None:

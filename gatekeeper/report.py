@@ -9,6 +9,7 @@ from gatekeeper.block import (
     FORGOTTEN,
     NO_ANCHOR,
     NO_CONTENT_WORD,
+    NO_ROOM,
     SWITCH,
     Anchor,
     Candidate,
@@ -251,6 +252,7 @@ def _turns(corpus: Corpus, selection: Selection, arrays: QueryArrays) -> list[di
             if not words.are_in(turn_id):
                 decisions[turn_id] = NO_CONTENT_WORD
     scores.update((c.turn_id, c.score) for c in selection.candidates)
+    decisions.update((c.turn_id, NO_ROOM) for c in selection.candidates)  # unless there is another reason
     decisions.update(selection.reasons)
     decisions.update((step.candidate.turn_id, CHOSEN) for step in selection.steps)
     return [

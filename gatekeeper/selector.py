@@ -5,15 +5,17 @@ from __future__ import annotations
 from gatekeeper._core.bm25 import cost_power
 from gatekeeper.block import COVERED, EMPTY, NO_ROOM, NOTHING_NEW, Candidate, Step
 from gatekeeper.corpus import ASSISTANT, USER, Corpus
-from gatekeeper.pruning import idf_mass, keep, prune
+from gatekeeper.pruning import find_best_sentences, find_held, idf_mass, keep, keep_whole, whole
 from gatekeeper.sparse import QueryArrays
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-MAX_MISSES = 20  # blocks in a row that do not fit
-PRUNED_AT_ONCE = 32
+    from gatekeeper.sparse import Ranking
+
+MAX_MISSES = 8  # blocks or sentences in a row that do not fit
+LOOKED_AT_ONCE = 16
 
 # The exponent 0.8 of the gain's cost is a constant of the algorithm; `cost_power` is it.
 
@@ -53,10 +55,12 @@ class Cover:
 
     def take(self, candidate: Candidate, gain: float) -> None:
         new = candidate.covers & ~self.covered
-        self.covered |= new
-        self.covered_mass = idf_mass(self.covered, self.idf)
-        self.this_cover |= candidate.covers
-        self.this_mass = idf_mass(self.this_cover, self.idf)
+        if new:
+            self.covered |= new
+            self.covered_mass = idf_mass(self.covered, self.idf)
+        if candidate.covers & ~self.this_cover:
+            self.this_cover |= candidate.covers
+            self.this_mass = idf_mass(self.this_cover, self.idf)
         self.budget_left -= candidate.cost
         self.steps.append(Step(candidate, gain, new, self.covered_mass))
 
@@ -110,98 +114,125 @@ def cover_minimum(
 
 
 def fill_budget(
-    corpus: Corpus, candidates: Sequence[Candidate], arrays: QueryArrays, budget: int,
+    corpus: Corpus, candidates: Sequence[Candidate] | Ranking, arrays: QueryArrays, budget: int,
     cost_of: Callable[[Candidate], int], is_short: Callable[[str], bool],
 ) -> Cover:  # fmt: skip
     """Blocks by score: short sides whole, of a long user's side the best sentences, a long assistant's side last.
 
     What budget is left restores sentences of the sides that were cut, in the order of the blocks. After MAX_MISSES
-    blocks in a row that do not fit the others are not looked at: they are neither pruned nor counted.
+    blocks in a row that do not fit the others are not looked at, and have no reason.
     """
     cover = Cover((), arrays.idf, budget)
     cut: list[Candidate] = []
-    n_misses = 0
-    for i, candidate in enumerate(candidates):
-        if n_misses >= MAX_MISSES:
-            cover.reasons[candidate.turn_id] = NO_ROOM
-            continue
-        if i % PRUNED_AT_ONCE == 0:
-            prune(corpus, candidates[i : i + PRUNED_AT_ONCE], arrays)
-        is_whole = _keep_short_sides(corpus, candidate, is_short)
-        if is_empty(candidate):
-            cover.reasons[candidate.turn_id] = EMPTY
-            continue
-        candidate.cost = cost_of(candidate)
-        if candidate.cost > cover.budget_left:
-            cover.reasons[candidate.turn_id] = NO_ROOM
-            n_misses += 1
-            continue
-        n_misses = 0
-        candidate.covers = candidate.holds
-        cover.take(candidate, cover.gain(candidate))
-        if not is_whole:
-            cut.append(candidate)
-    for candidate in cut:
-        _restore(corpus, candidate, cover, cost_of)
-    cover.coverable_mass = idf_mass(_held_by_any(candidates), arrays.idf)
+    n_misses = held = first = 0
+    while first < len(candidates) and n_misses < MAX_MISSES:
+        looked_at = candidates[first : first + LOOKED_AT_ONCE]
+        first += LOOKED_AT_ONCE
+        _look_at(corpus, looked_at, arrays, is_short)
+        for candidate in looked_at:
+            if is_empty(candidate):
+                cover.reasons[candidate.turn_id] = EMPTY
+                continue
+            held |= candidate.holds
+            candidate.cost = cost_of(candidate)
+            if candidate.cost > cover.budget_left:
+                cover.reasons[candidate.turn_id] = NO_ROOM
+                n_misses += 1
+                if n_misses == MAX_MISSES:
+                    break
+                continue
+            n_misses = 0
+            candidate.covers = candidate.holds
+            cover.take(candidate, cover.gain(candidate))
+            if not _is_whole(corpus, candidate):
+                cut.append(candidate)
+    _restore_all(corpus, cut, cover, cost_of)
+    cover.coverable_mass = idf_mass(held, arrays.idf)
     return cover
 
 
-def _keep_short_sides(corpus: Corpus, candidate: Candidate, is_short: Callable[[str], bool]) -> bool:
-    """Keep what goes in of a block at first; whether that is all of it."""
-    block = corpus.block(candidate.turn_id)
-    user, assistant = candidate.kept
-    is_whole = is_short(block.user), is_short(block.assistant)
-    if is_whole[USER]:
-        user = _whole(corpus, candidate, USER)
-    if is_whole[ASSISTANT]:
-        assistant = _whole(corpus, candidate, ASSISTANT)
-    elif user:
-        assistant = []
-    keep(corpus, candidate, user, assistant)
-    return all(is_whole)
-
-
-def _held_by_any(candidates: Sequence[Candidate]) -> int:
-    held = 0
+def _look_at(
+    corpus: Corpus, candidates: Sequence[Candidate], arrays: QueryArrays, is_short: Callable[[str], bool]
+) -> None:
+    """Find what candidates hold, and keep what goes in of them at first: short sides, and sentences of a long one."""
+    find_held(corpus, candidates, arrays)
+    long: list[tuple[Candidate, bool, bool]] = []
     for candidate in candidates:
-        held |= candidate.holds
-    return held
+        user, assistant = corpus.texts[candidate.turn_id] or ("", "")
+        short = is_short(user), is_short(assistant)
+        if all(short):
+            keep_whole(corpus, candidate)
+        else:
+            long.append((candidate, *short))
+    find_best_sentences(corpus, [candidate for candidate, *_ in long], arrays)
+    for candidate, user_is_short, assistant_is_short in long:
+        block = corpus.block(candidate.turn_id)
+        kept_user, kept_assistant = candidate.kept
+        if user_is_short:
+            kept_user = whole(block.user)
+        if assistant_is_short:
+            kept_assistant = whole(block.assistant)
+        elif kept_user:
+            kept_assistant = []
+        keep(corpus, candidate, kept_user, kept_assistant)
 
 
-def _spans(corpus: Corpus, candidate: Candidate, side: int) -> list[tuple[int, int]]:
-    ends = corpus.matrix.sentence_ends(candidate.turn_id, side)
-    return list(zip([0, *ends], ends, strict=False))
+def _is_whole(corpus: Corpus, candidate: Candidate) -> bool:
+    user, assistant = corpus.texts[candidate.turn_id] or ("", "")
+    return candidate.kept == (whole(user), whole(assistant))
 
 
-def _whole(corpus: Corpus, candidate: Candidate, side: int) -> list[tuple[int, int]]:
-    spans = _spans(corpus, candidate, side)
-    return [(0, spans[-1][1])] if spans else []
-
-
-def _restore(corpus: Corpus, candidate: Candidate, cover: Cover, cost_of: Callable[[Candidate], int]) -> None:
-    """Put back sentences of a pruned block while they fit, those nearest to a kept one first."""
-    for distance, side, span in _missing(corpus, candidate):
-        kept = candidate.kept
-        sides = [list(kept[USER]), list(kept[ASSISTANT])]
-        sides[side] = sorted([*sides[side], span])
-        cost = candidate.cost
-        keep(corpus, candidate, *sides)
-        candidate.cost = cost_of(candidate)
-        if candidate.cost - cost > cover.budget_left:
-            keep(corpus, candidate, *kept)
-            candidate.cost = cost
-            if distance == 1:
-                continue
+def _restore_all(
+    corpus: Corpus, cut: Sequence[Candidate], cover: Cover, cost_of: Callable[[Candidate], int]
+) -> None:
+    """Restore what was cut, block by block; after MAX_MISSES sentences in a row that do not fit there is no room."""
+    n_misses = 0
+    for candidate in cut:
+        if n_misses >= MAX_MISSES or cover.budget_left <= 0:
             return
-        cover.budget_left -= candidate.cost - cost
+        block = corpus.block(candidate.turn_id)
+        if not _grow(corpus, candidate, cover, cost_of, (whole(block.user), whole(block.assistant))):
+            n_misses = _restore(corpus, candidate, cover, cost_of, n_misses)
+
+
+def _restore(
+    corpus: Corpus, candidate: Candidate, cover: Cover, cost_of: Callable[[Candidate], int], n_misses: int
+) -> int:
+    """Put back sentences of a pruned block while they fit, those nearest to a kept one first. Misses in a row."""
+    for distance, side, span in _missing(corpus, candidate):
+        sides = (candidate.kept[USER], candidate.kept[ASSISTANT])
+        grown = sorted([*sides[side], span])
+        if _grow(corpus, candidate, cover, cost_of, (grown, sides[1]) if side == USER else (sides[0], grown)):
+            n_misses = 0
+            continue
+        n_misses += 1
+        if distance > 1 or n_misses >= MAX_MISSES:
+            break
+    return n_misses
+
+
+def _grow(
+    corpus: Corpus, candidate: Candidate, cover: Cover, cost_of: Callable[[Candidate], int],
+    sides: tuple[list[tuple[int, int]], list[tuple[int, int]]],
+) -> bool:  # fmt: skip
+    """Keep more of a chosen block if that fits."""
+    kept, cost = candidate.kept, candidate.cost
+    keep(corpus, candidate, *sides)
+    candidate.cost = cost_of(candidate)
+    if candidate.cost - cost > cover.budget_left:
+        keep(corpus, candidate, *kept)
+        candidate.cost = cost
+        return False
+    cover.budget_left -= candidate.cost - cost
+    return True
 
 
 def _missing(corpus: Corpus, candidate: Candidate) -> list[tuple[int, int, tuple[int, int]]]:
     """The pruned sentences as (distance in sentences to the nearest kept one, side, span), nearest first."""
     missing = []
     for side in (USER, ASSISTANT):
-        spans = _spans(corpus, candidate, side)
+        ends = corpus.matrix.sentence_ends(candidate.turn_id, side)
+        spans = list(zip([0, *ends], ends, strict=False))
         kept = [i for i, (start, end) in enumerate(spans)
                 if any(first <= start and end <= last for first, last in candidate.kept[side])]
         for i, span in enumerate(spans):

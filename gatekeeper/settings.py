@@ -154,8 +154,8 @@ class Settings:
         """The most evidence for the budget: whole blocks by score, pruned only where the whole does not fit."""
         return cls(
             whole_blocks=True, max_candidates=400, min_coverage=0.0, min_coverage_of_best=0.0, content_filter=False,
-            joint_sides=True, squared_idf=True, weight_user=1.0, weight_assistant=0.0, weight_exact=0.0, weight_neighbours=0.4,
-            weight_recency=1.0, recency_window=12)
+            joint_sides=True, squared_idf=True, weight_user=1.0, weight_assistant=0.0, weight_exact=0.0,
+            weight_neighbours=0.4, weight_recency=1.0, recency_window=12)
 
     def replace(self, **changes: float) -> Settings:
         """A copy with some values changed."""

@@ -13,7 +13,7 @@ from gatekeeper.topic_gate import asks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
@@ -55,7 +55,7 @@ class QueryArrays:
                 self.word_mass += anchor.weight
 
 
-def recall(corpus: Corpus, query: Query, arrays: QueryArrays, gate: GateDecision) -> list[Candidate]:
+def recall(corpus: Corpus, query: Query, arrays: QueryArrays, gate: GateDecision) -> list[Candidate] | Ranking:
     """The best blocks that share an anchor with the query, best first, ties to the newer turn.
 
     With weight_neighbours also blocks that stand beside one, and the last ones.
@@ -129,12 +129,32 @@ def score_blocks(
     ]
 
 
-def score_in_context(corpus: Corpus, arrays: QueryArrays, recency_share: float) -> list[Candidate]:
+class Ranking:
+    """Candidates, best first, that are made when they are first looked at: a budget holds the fewest of them."""
+
+    def __init__(self, make: Callable[[int], Candidate], n: int) -> None:
+        self._make = make
+        self._n = n
+        self._made: list[Candidate] = []
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self[: self._n])
+
+    def __getitem__(self, places: slice) -> list[Candidate]:
+        while len(self._made) < min(self._n, places.stop):
+            self._made.append(self._make(len(self._made)))
+        return self._made[places]
+
+
+def score_in_context(corpus: Corpus, arrays: QueryArrays, recency_share: float) -> Ranking:
     """Score turns by what they and the turns around them hold and by how recent they are, best first.
 
-    score = (lexical + weight_neighbours neighbours) / best + weight_recency recency, with neighbours = sum of lexical / d
-    over the turns at distance d <= neighbour_window, best = the greatest value of the bracket, and recency that of the
-    plain score times recency_share.
+    score = (lexical + weight_neighbours neighbours) / best + weight_recency recency, with neighbours = sum of
+    lexical / d over the turns at distance d <= neighbour_window, best = the greatest value of the bracket, and recency
+    that of the plain score times recency_share.
     """
     settings = corpus.settings
     n_turns = corpus.matrix.n_turns
@@ -143,11 +163,12 @@ def score_in_context(corpus: Corpus, arrays: QueryArrays, recency_share: float) 
         weight_neighbours=settings.weight_neighbours, neighbour_window=settings.neighbour_window,
         recency_share=recency_share, extra_postings=arrays.extra_postings,
         groups=arrays.groups if arrays.has_forms else None)
-    return [
-        Candidate(turn, scores[i], lex_user[i], lex_assistant[i], 0.0,
-                  recency_share * max(0.0, 1.0 - (n_turns - turn) / settings.recency_window), neighbours[i], best)
-        for i, turn in enumerate(turns)
-    ]
+
+    def make(i: int) -> Candidate:
+        recency = recency_share * max(0.0, 1.0 - (n_turns - turns[i]) / settings.recency_window)
+        return Candidate(turns[i], scores[i], lex_user[i], lex_assistant[i], 0.0, recency, neighbours[i], best)
+
+    return Ranking(make, len(turns))
 
 
 def first_recent_turn(corpus: Corpus) -> int:
@@ -346,4 +367,7 @@ def _vector(name: str, values: ArrayLike, length: int) -> NDArray[np.float64]:
     return vector
 
 
-__all__ = ["ContentWords", "content_words", "find_coverage", "least_coverage", "recall", "score_blocks", "score_matrix", "to_scipy"]
+__all__ = [
+    "ContentWords", "Ranking", "content_words", "find_coverage", "least_coverage", "recall", "score_blocks",
+    "score_matrix", "to_scipy",
+]

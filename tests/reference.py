@@ -303,9 +303,11 @@ class Conversation:
             average = sum(len(side) for sides in self.sides for side in sides) / max(self.n_blocks, 1)
             terms = [(weight, user + assistant) for weight, user, assistant in tf]
             return lex_sum(terms, sum(lengths), average, s.k1, s.b) / mass, 0.0
-        user, assistant = (lex_sum([(one[0], one[1 + side]) for one in tf], lengths[side], self.average(side), s.k1, s.b)
-                           / mass for side in SIDES)  # fmt: skip
-        return user, assistant
+        user, assistant = (
+            lex_sum([(one[0], one[1 + side]) for one in tf], lengths[side], self.average(side), s.k1, s.b)
+            for side in SIDES
+        )  # fmt: skip
+        return user / mass, assistant / mass
 
     def recency_share(self, query: str, found: list[Anchor]) -> float:
         if is_deictic(query) or not set(query) & set("?？"):
@@ -329,11 +331,10 @@ class Conversation:
         live = [turn for turn, texts in enumerate(self.turns) if texts is not None]
         touched = {turn for anchor in found for turn in anchor.tf}
         lex = {turn: self.lex(turn, found) for turn in touched}
-        lexical = {turn: s.weight_user * user + s.weight_assistant * assistant for turn, (user, assistant) in lex.items()}
-        beside = {
-            turn: total(lexical.get(other, 0.0) / d for d in range(1, s.neighbour_window + 1) for other in (turn - d, turn + d))
-            for turn in live
-        }  # fmt: skip
+        lexical = {turn: s.weight_user * user + s.weight_assistant * assistant
+                   for turn, (user, assistant) in lex.items()}  # fmt: skip
+        steps = [(d, other) for d in range(1, s.neighbour_window + 1) for other in (-d, d)]
+        beside = {turn: total(lexical.get(turn + step, 0.0) / d for d, step in steps) for turn in live}
         best = max((lexical.get(turn, 0.0) + s.weight_neighbours * beside[turn] for turn in live), default=0.0) or 1.0
         scores = []
         for turn in live:

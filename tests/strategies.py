@@ -56,7 +56,8 @@ layouts = st.lists(st.sampled_from(LAYOUT), max_size=24).map("".join)
 
 # A small world, in which turns and queries share anchors.
 WORLD = (
-    "redis", "cache", "caches", "ttl", "git", "rebase", "rebasing", "token_budget", "getUserName", "v1.2.3", "1.2.3", "asyncio.gather",
+    "redis", "cache", "caches", "ttl", "git", "rebase", "rebasing",
+    "token_budget", "getUserName", "v1.2.3", "1.2.3", "asyncio.gather",
     "惰性删除", "过期策略",
     "事务隔离级别", "缓存", "删", "数据库的索引", "可用性", "「惰性」", "“lazy free”", "lazy free", "'two words'",
     "two  words", "two", "words",

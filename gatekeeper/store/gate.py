@@ -33,8 +33,9 @@ NOTHING = (-1, -1)  # the head of no session
 # Only a query needs these. All others decide how a turn is indexed and gated when it is added.
 QUERY_SETTINGS = frozenset((
     "weight_user", "weight_assistant", "weight_exact", "weight_recency", "k1", "b", "recency_window", "max_candidates",
-    "max_sentences", "coverage_stop", "whole_blocks", "image_tokens", "min_coverage", "min_coverage_of_best", "topic_coverage_ratio", "coverage_length",
-    "weight_neighbours", "neighbour_window", "content_filter", "joint_sides", "stems", "squared_idf", "whole_side_tokens", "n_covers",
+    "max_sentences", "coverage_stop", "whole_blocks", "image_tokens", "min_coverage", "min_coverage_of_best",
+    "topic_coverage_ratio", "coverage_length", "weight_neighbours", "neighbour_window", "content_filter", "joint_sides",
+    "stems", "squared_idf", "whole_side_tokens", "n_covers",
 ))  # fmt: skip
 
 
