@@ -128,6 +128,15 @@ cdef inline bint is_held_before(const QueryTerm *term, uint32_t turn) noexcept n
     return False
 
 
+cdef inline void count_once(const QueryTerm *term, const Posting *last, uint32_t base, Sums *sums) noexcept nogil:
+    """Take back what a form added to n_held where another form of its word was counted: its postings up to `last`."""
+    cdef const Posting *posting = term.next
+    while posting < last:
+        if is_held_before(term, posting.turn):
+            sums.turns[posting.turn - base].n_held -= 1
+        posting += 1
+
+
 cdef inline void add_block(
     QueryTerm *term, const Rows *rows, const QueryFormula *formula, uint32_t base, Sums *sums
 ) noexcept nogil:
@@ -155,9 +164,10 @@ cdef inline void add_block(
         else:
             gatekeeper_add_pair(&sum_of.user, weight, posting.tf_user, posting.tf_assistant, <int> length.user,
                                 <int> length.assistant, base_of, slope_of)
-        if term.n_before == 0 or not is_held_before(term, posting.turn):
-            sum_of.n_held += 1
+        sum_of.n_held += 1
         posting += 1
+    if term.n_before > 0:
+        count_once(term, posting, base, sums)
     term.next = posting
     sums.n_touched = n_touched
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from gatekeeper.anchor import Query
-    from gatekeeper.sparse import Ranking
+    from gatekeeper.sparse import QueryArrays, Ranking
 
     class Texts(Protocol):
         """What spells a term: a `Vocabulary`, or a stand-in that holds one text."""
@@ -181,19 +181,21 @@ class Step:
 class Selection:
     """The whole decision for one query; `select`, `build_prompt` and `explain` are views of it.
 
-    anchors: A(q), inherited ones behind the query's own; steps: the choice, in order; reasons: why a candidate
-    stayed out, by turn; base_cost: tokens of constraints and query; prompt_cost: tokens of the whole prompt.
+    anchors: A(q), inherited ones behind the query's own; arrays: the same, as the kernels take it; steps: the
+    choice, in order; reasons: why a candidate stayed out, by turn; base_cost: tokens of constraints and query;
+    prompt_cost: tokens of the whole prompt.
     """
 
-    __slots__ = ("anchors", "base_cost", "candidates", "coverable_mass", "gate", "prompt", "prompt_cost", "query",
-                 "query_anchors", "reasons", "steps")
+    __slots__ = ("anchors", "arrays", "base_cost", "candidates", "coverable_mass", "gate", "prompt", "prompt_cost",
+                 "query", "query_anchors", "reasons", "steps")
 
     def __init__(self, query_anchors: Query, gate: GateDecision, anchors: list[Anchor],
-                 candidates: list[Candidate] | Ranking) -> None:
+                 candidates: list[Candidate] | Ranking, arrays: QueryArrays) -> None:
         self.query_anchors = query_anchors
         self.query = query_anchors.text
         self.gate = gate
         self.anchors = anchors
+        self.arrays = arrays
         self.candidates = candidates
         self.steps: list[Step] = []
         self.reasons: dict[int, str] = {}

@@ -234,7 +234,7 @@ class ContextGatekeeper:
             candidates = [*candidates]
             find_coverage(corpus, candidates, arrays, gate.action)
             prune(corpus, [candidate for candidate in candidates if not candidate.is_mention], arrays)
-        return Selection(query, gate, anchors, candidates)
+        return Selection(query, gate, anchors, candidates, arrays)
 
     def _choose(self, selection: Selection) -> None:
         """Cover or fill within the budget; then count the finished prompt and take choices back while it is over."""
@@ -257,12 +257,12 @@ class ContextGatekeeper:
         """Take candidates within the budget, each at its cost."""
         if self.settings.whole_blocks:
             cover = fill_budget(
-                self._corpus, selection.candidates, QueryArrays(selection.anchors), budget, cost_of, self._is_short)
+                self._corpus, selection.candidates, selection.arrays, budget, cost_of, self._is_short)
         else:
             candidates = [candidate for candidate in selection.candidates if not candidate.is_mention]
             for candidate in candidates:
                 candidate.cost = 0 if is_empty(candidate) else cost_of(candidate)
-            arrays, settings = QueryArrays(selection.anchors), self.settings
+            arrays, settings = selection.arrays, self.settings
             best = without_outshone(candidates, arrays.idf, settings.min_coverage_of_best,
                                     least_coverage(self._corpus) * arrays.word_mass)
             cover = cover_minimum(best, arrays.idf, budget, settings.coverage_stop, settings.n_covers)
@@ -272,7 +272,7 @@ class ContextGatekeeper:
 
     def _prune(self, selection: Selection, candidates: list[Candidate], max_sentences: int) -> None:
         """Cut candidates down to fewer sentences a side than the settings say."""
-        prune(self._corpus, candidates, QueryArrays(selection.anchors), max_sentences)
+        prune(self._corpus, candidates, selection.arrays, max_sentences)
 
     # --- tokens
 

@@ -84,8 +84,8 @@ def find_best_sentences(
 def find_held(corpus: Corpus, candidates: Sequence[Candidate], arrays: QueryArrays) -> None:
     """Set what every candidate holds as a whole."""
     turns = array("i", [candidate.turn_id for candidate in candidates])
-    groups = arrays.groups if arrays.has_forms else None
-    counts, held = corpus.matrix.held(turns, arrays.term_ids, extra_postings=arrays.extra_postings, groups=groups)
+    counts, held = corpus.matrix.held(
+        turns, arrays.term_ids, extra_postings=arrays.extra_postings, groups=arrays.groups)
     first = 0
     for candidate, count in zip(candidates, counts, strict=True):
         candidate.holds = mask_of(held[first : first + count])
@@ -94,7 +94,8 @@ def find_held(corpus: Corpus, candidates: Sequence[Candidate], arrays: QueryArra
 
 def _words(arrays: QueryArrays, held: Sequence[int]) -> int:
     """The mask of the anchors at these ascending places, a form of one counting as that one."""
-    return mask_of(sorted({arrays.groups[i] for i in held}) if arrays.has_forms else held)
+    groups = arrays.groups
+    return mask_of(held if groups is None else sorted({groups[i] for i in held}))
 
 
 def keep(corpus: Corpus, candidate: Candidate, user: list[tuple[int, int]], assistant: list[tuple[int, int]]) -> None:

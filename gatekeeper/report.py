@@ -62,7 +62,7 @@ def is_extra(error: ModuleNotFoundError) -> bool:
 def explanation(corpus: Corpus, selection: Selection, token_budget: int) -> Explanation:
     """The whole decision for one query."""
     gate = selection.gate
-    arrays = QueryArrays(selection.anchors)
+    arrays = selection.arrays
     words = content_words(selection.query_anchors)
     covered_mass = selection.steps[-1].covered_mass if selection.steps else 0.0
     return Explanation({

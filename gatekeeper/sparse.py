@@ -28,29 +28,40 @@ LONG_CONVERSATION = 10  # turns, from which on a block must cover all of min_cov
 class QueryArrays:
     """A(q) as the kernels take it: ids, idf, the postings of searched anchors, and the whole idf mass.
 
-    groups: for each anchor the place of the one that it is a form of, or its own; has_forms: whether any is a form;
-    word_mass: the idf mass without these.
+    groups: for each anchor the place of the one that it is a form of, or its own; None where none is a form.
+    word_mass: the idf mass without forms.
     """
 
-    __slots__ = ("anchors", "extra_postings", "groups", "has_forms", "idf", "idf_mass", "term_ids", "word_mass")
+    __slots__ = ("anchors", "extra_postings", "groups", "idf", "idf_mass", "term_ids", "word_mass")
 
     def __init__(self, anchors: Sequence[Anchor]) -> None:
         self.anchors = anchors
-        self.extra_postings = [anchor.postings for anchor in anchors if anchor.is_searched]
-        self.term_ids = array("i")
-        n_searched = 0
-        for anchor in anchors:
-            n_searched += anchor.is_searched
-            self.term_ids.append(-1 - n_searched if anchor.is_searched else anchor.term_id)
+        self.term_ids = array("i", [anchor.term_id for anchor in anchors])
         self.idf = array("d", [anchor.weight for anchor in anchors])
-        self.groups = array("i", range(len(anchors)))
-        self.has_forms = False
-        self.idf_mass = self.word_mass = 0.0
-        for i, anchor in enumerate(anchors):
-            self.idf_mass += anchor.weight
+        self.extra_postings = [anchor.postings for anchor in anchors if anchor.is_searched]
+        if self.extra_postings:
+            self._number_searched()
+        self.idf_mass = 0.0
+        for idf in self.idf:
+            self.idf_mass += idf
+        self.groups: array[int] | None = None
+        self.word_mass = self.idf_mass
+        if any(anchor.form_of for anchor in anchors):
+            self._group_forms()
+
+    def _number_searched(self) -> None:
+        n_searched = 0
+        for i, anchor in enumerate(self.anchors):
+            if anchor.is_searched:
+                n_searched += 1
+                self.term_ids[i] = -1 - n_searched
+
+    def _group_forms(self) -> None:
+        self.groups = array("i", range(len(self.anchors)))
+        self.word_mass = 0.0
+        for i, anchor in enumerate(self.anchors):
             if anchor.form_of:
                 self.groups[i] = self.groups[i - 1]
-                self.has_forms = True
             else:
                 self.word_mass += anchor.weight
 
@@ -115,7 +126,7 @@ def score_blocks(
     n_turns = corpus.matrix.n_turns
     turns, scores, lex_user, lex_assistant, exact = corpus.matrix.top(
         arrays.term_ids, arrays.idf, corpus.formula, k=max_blocks, extra_postings=arrays.extra_postings,
-        groups=arrays.groups if arrays.has_forms else None, allowed=allowed)
+        groups=arrays.groups, allowed=allowed)
     return [
         Candidate(
             turn,
@@ -162,7 +173,7 @@ def score_in_context(corpus: Corpus, arrays: QueryArrays, recency_share: float) 
         arrays.term_ids, arrays.idf, corpus.formula, k=settings.max_candidates,
         weight_neighbours=settings.weight_neighbours, neighbour_window=settings.neighbour_window,
         recency_share=recency_share, extra_postings=arrays.extra_postings,
-        groups=arrays.groups if arrays.has_forms else None)
+        groups=arrays.groups)
 
     def make(i: int) -> Candidate:
         recency = recency_share * max(0.0, 1.0 - (n_turns - turns[i]) / settings.recency_window)

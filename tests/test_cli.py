@@ -141,7 +141,7 @@ def test_select_highlights_the_anchors() -> None:
                     stdin=chat({"user": "惰性删除与TTL", "assistant": "lazy free keys, a key."})).stdout  # fmt: skip
     red, green, blue = (int(output.PALETTE["highlight"][i : i + 2], 16) for i in (1, 3, 5))
     hits = re.findall(rf"\x1b\[38;2;{red};{green};{blue}m(.*?)\x1b\[0m", coloured)
-    assert hits == ["惰性删除", "TTL", "lazy free", "key"]
+    assert hits == ["惰性删除", "TTL", "lazy free", "keys", "key"]
 
 
 def test_nothing_selected_says_why() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 from time import monotonic
@@ -19,6 +20,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder of SET.HALF.jsonl.gz files")
     parser.add_argument("--half", default="dev", help="which half (default: dev)")
     parser.add_argument("--settings", choices=SETTINGS, help="one of the two; both by default")
+    parser.add_argument("--change", nargs="+", metavar="NAME=VALUE", default=[], help="settings to change in both")
     parser.add_argument("--sets", nargs="+", metavar="SET", choices=SETS + OWN_SETS, default=SETS,
                         help=f"{', '.join(SETS)} (the default); our own: {', '.join(OWN_SETS)}")
     parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True)
@@ -31,7 +33,10 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     asked = arguments()
     start = monotonic()
-    selectors: list[Selector] = [Gatekeeper(name) for name in SETTINGS if asked.settings in (None, name)]
+    changes = {name: json.loads(value) for name, value in (change.split("=") for change in asked.change)}
+    if changes and asked.write:
+        sys.exit("--write is for the settings as they are, not for --change")
+    selectors: list[Selector] = [Gatekeeper(name, **changes) for name in SETTINGS if asked.settings in (None, name)]
     if asked.peers:
         for kind in PEERS:
             if not kind.is_installed():

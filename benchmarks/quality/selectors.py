@@ -40,9 +40,9 @@ class Gatekeeper(Selector):
 
     has_gate = True
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, **changes: float) -> None:
         self.name = name
-        self.settings = SETTINGS[name]()
+        self.settings = SETTINGS[name]().replace(**changes)
 
     def begin(self, conversation: Conversation) -> None:
         super().begin(conversation)
