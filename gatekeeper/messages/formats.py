@@ -128,8 +128,7 @@ def read_message(message: Any) -> View:
     """The view of a message in any of the formats. Raises ArgumentTypeError or ArgumentValueError for another."""
     role, name = _role(message)
     view = View(message, role, _rewritten, _stripped)
-    found = field(message, "id")
-    view.id = found if isinstance(found, (str, int)) else None
+    view.id = id_of(message)
     slot = _slot(message)
     if role == TOOL:
         view.results.append(_result_id(message, name))
@@ -145,6 +144,12 @@ def read_message(message: Any) -> View:
     if type(message) is dict and len(message) == 2 and message.get("role") == role:
         view.is_plain = isinstance(message.get("content"), str)
     return view
+
+
+def id_of(message: Any) -> str | int | None:
+    """The message's own id, if it has one."""
+    found = field(message, "id")
+    return found if isinstance(found, (str, int)) else None
 
 
 def messages_of(messages: Any) -> list[Any]:

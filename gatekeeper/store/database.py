@@ -38,6 +38,10 @@ STEPS: tuple[tuple[str, ...], ...] = (
             session INTEGER NOT NULL, turn_id INTEGER NOT NULL, user BLOB, assistant BLOB, checksum INTEGER NOT NULL,
             PRIMARY KEY (session, turn_id)) WITHOUT ROWID""",
     ),
+    (  # chat messages: of a turn those that it was made of, of a session those of no turn
+        "ALTER TABLE turn ADD COLUMN messages BLOB",
+        "ALTER TABLE session ADD COLUMN messages BLOB NOT NULL DEFAULT x''",
+    ),
 )
 
 DAMAGE = ("malformed", "not a database", "encrypted", "unsupported file format", "no such table", "no such column",
