@@ -110,10 +110,19 @@ def _content(content: Any) -> Any:
         if kind == "str" or kind in TEXT_PARTS:
             parts.append({"type": "text", "text": part if isinstance(part, str) else _part_text(part)})
         elif kind not in CALL_PARTS:
-            parts.append(part)
+            parts.append(_image(part) or part)
     if all(isinstance(part, dict) and part.get("type") == "text" for part in parts) and len(parts) < 2:
         return parts[0]["text"] if parts else None
     return parts
+
+
+def _image(part: Any) -> dict[str, Any] | None:
+    """An image block of LlamaIndex as OpenAI's part; None for another part."""
+    if field(part, "block_type") != "image":
+        return None
+    plain = _plain(part)
+    data = f"data:{plain.get('image_mimetype') or 'image/png'};base64,{plain.get('image', '')}"
+    return {"type": "image_url", "image_url": {"url": plain.get("url") or data}}
 
 
 class _Calls:
