@@ -16,6 +16,7 @@ from gatekeeper.errors import (
     StoreError,
     StoreVersionError,
 )
+from gatekeeper.store.log_check import fault_of_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,10 +69,26 @@ class Database:
                 self._place = place_of(path)
                 if os.path.getsize(path) < PAGE_BYTES:  # SQLite would take it for a new file
                     raise StoreCorruptError(path, f"is shorter than any session file: {os.path.getsize(path)} bytes")
+                self._check_log()
                 self._check_version()
         except BaseException:
             self.close()
             raise
+
+    def _check_log(self) -> None:
+        """Refuse a file whose log SQLite would take in part alone: that is an older conversation."""
+        if not (os.path.exists(self.path + "-wal") and os.path.isdir("/dev/fd")):
+            return
+        reader = sqlite3.connect(uri_of(self.path, "ro"), uri=True, timeout=WAIT_SECONDS, isolation_level=None)
+        try:
+            fault = fault_of_log(self.path, reader)
+        except sqlite3.DatabaseError:  # of the file itself: `connect` says what it is
+            fault = ""
+        finally:
+            reader.close()
+        if fault:
+            raise StoreCorruptError(self.path, f"has a damaged log, {os.path.basename(self.path)}-wal ({fault}); "
+                                               "'gatekeeper session recover' saves what can be saved")
 
     def _check_version(self) -> None:
         """Refuse a newer file, migrate an older one."""
@@ -173,13 +190,18 @@ def take_steps(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA user_version={max(version_of(connection), len(STEPS))}")
 
 
-def connect(path: str) -> sqlite3.Connection:
-    """A connection to a file that exists, with all that makes it durable and forgetful."""
+def uri_of(path: str, mode: str) -> str:
+    """A file as SQLite's URI of it."""
     quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     if sys.platform == "win32":
         quoted = "/" + quoted.replace("\\", "/")
+    return f"file:{quoted}?mode={mode}"
+
+
+def connect(path: str) -> sqlite3.Connection:
+    """A connection to a file that exists, with all that makes it durable and forgetful."""
     connection = sqlite3.connect(
-        f"file:{quoted}?mode=rw", uri=True, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
+        uri_of(path, "rw"), uri=True, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         [application_id] = connection.execute("PRAGMA application_id").fetchone()
         if application_id != APPLICATION_ID:

@@ -14,6 +14,7 @@ from gatekeeper.errors import StoreError
 from gatekeeper.settings import Settings
 from gatekeeper.store.database import OPEN, PAGE_BYTES, Database, create, named_errors
 from gatekeeper.store.gate import DEFAULT_BUDGET
+from gatekeeper.store.log_check import FRAME_HEADER, WAL_HEADER, checksum_fits
 from gatekeeper.store.session import Row, Session, decode, new_edition, new_row, session_id, turn_checksum
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from gatekeeper.store.session import Turn
 
-WAL_HEADER, FRAME_HEADER = 32, 24  # bytes
 TABLE_LEAF, INDEX_LEAF, INDEX_INTERIOR = 0x0D, 0x0A, 0x02
 CELLS_AT = {TABLE_LEAF: 8, INDEX_LEAF: 8, INDEX_INTERIOR: 12}  # where the cell pointers begin, by kind of page
 N_TURN_FIELDS, N_SESSION_FIELDS = (5, 6), (13, 14)  # rows of schema version 1 have no messages
@@ -54,7 +54,9 @@ class Pages:
             self._read_log(log)
 
     def _read_log(self, log: BinaryIO) -> None:
-        salt = log.read(WAL_HEADER)[16:24]
+        head = log.read(WAL_HEADER)
+        salt = head[16:24] if checksum_fits(head) else log.read(16)[8:]  # that of the first frame
+        log.seek(WAL_HEADER)
         at, waiting = WAL_HEADER, {}
         while len(head := log.read(FRAME_HEADER)) == FRAME_HEADER:
             if head[8:16] == salt:
