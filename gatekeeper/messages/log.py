@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from operator import is_
 
 from gatekeeper.messages.formats import SYSTEM, View, id_of, messages_of, read_all, read_message
 from gatekeeper.messages.turns import NOT_INDEXED, Turn, join_turn, split_turns
@@ -129,7 +130,7 @@ class MessageLog:
         public doors, not beneath them for one selection.
         """
         of_turns = [view for view in views if view.role != SYSTEM]
-        common = min(_n_common(self._of_turns, of_turns), len(of_turns) - 1)
+        common = min(n_common(self._of_turns, of_turns), len(of_turns) - 1)
         first = max(bisect_left(self._starts, common) - 1, 0)  # what is new may go on in the turn before
         start = self._starts[first] if self._starts else 0
         self._tell(gate, first, start, of_turns[start:], hold_last=hold_last, durable=durable)
@@ -159,10 +160,11 @@ class MessageLog:
 
     # --- as a file holds it
 
-    def of_turns(self) -> dict[int, list[View]]:
-        """The messages of each indexed turn as they came in, by turn id."""
+    def of_turns(self, first: int = 0) -> dict[int, list[View]]:
+        """The messages of each indexed turn, from number `first` of `turns` on, as they came in, by turn id."""
+        pairs = zip(self.turns[first:], self._starts[first:], strict=True)
         return {turn.turn_id: self._of_turns[start : start + len(turn.views)]
-                for turn, start in zip(self.turns, self._starts, strict=True) if turn.turn_id != NOT_INDEXED}
+                for turn, start in pairs if turn.turn_id != NOT_INDEXED}
 
     def loose(self) -> list[tuple[int | None, int, View]]:
         """The messages of no indexed turn, each with the turn and the place in it that it stands before.
@@ -213,7 +215,7 @@ class MessageLog:
         """Undo the updates since: the messages, their turns and the index are as they were."""
         self.views, self._of_turns, self.turns, self._starts, texts = state
         self._keys = None
-        _restore_texts(gate, _n_common(gate._corpus.texts, texts), texts)
+        _restore_texts(gate, n_common(gate._corpus.texts, texts), texts)
 
     def forget_counts(self) -> None:
         """Drop what was counted: another counter counts from now on."""
@@ -274,14 +276,14 @@ def _key(view: View) -> object:
     return view.id if view.id is not None else ("object", id(view.message))
 
 
-def _n_common(some: Sequence[object], others: Sequence[object]) -> int:
-    """How many of the first views are the same in both."""
-    n_both = min(len(some), len(others))
-    return next((place for place in range(n_both) if some[place] is not others[place]), n_both)
+def n_common(some: Sequence[object], others: Sequence[object]) -> int:
+    """How many of the first objects are the same in both."""
+    same = list(map(is_, some, others))
+    return same.index(False) if False in same else len(same)
 
 
 def _are_same(some: Sequence[View], others: Sequence[View]) -> bool:
-    return len(some) == len(others) == _n_common(some, others)
+    return len(some) == len(others) == n_common(some, others)
 
 
 def _reindex(gate: ContextGatekeeper, old: list[Turn], wanted: list[Turn], durable: bool) -> None:

@@ -16,7 +16,7 @@ from gatekeeper.errors import (
     StoreError,
     StoreVersionError,
 )
-from gatekeeper.store.log_check import fault_of_log
+from gatekeeper.store.log_check import left_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,14 +81,36 @@ class Database:
             return
         reader = sqlite3.connect(uri_of(self.path, "ro"), uri=True, timeout=WAIT_SECONDS, isolation_level=None)
         try:
-            fault = fault_of_log(self.path, reader)
+            n_writes, place = left_out(self.path, reader)
+            if n_writes:  # one may be under way
+                n_writes, place = self._left_out_at_rest(reader)
         except sqlite3.DatabaseError:  # of the file itself: `connect` says what it is
-            fault = ""
+            return
         finally:
             reader.close()
-        if fault:
-            raise StoreCorruptError(self.path, f"has a damaged log, {os.path.basename(self.path)}-wal ({fault}); "
+        name = f"{os.path.basename(self.path)}-wal"
+        if n_writes > 1:
+            raise StoreCorruptError(self.path, f"has a damaged log, {name} ({place} is not as it was written); "
                                                "'gatekeeper session recover' saves what can be saved")
+        if n_writes:
+            import logging
+
+            logging.getLogger("gatekeeper").warning(
+                "%s: the last write in %s is not whole (%s): it was never acknowledged, or is damaged; it is left out",
+                self.path, name, place)
+
+    def _left_out_at_rest(self, reader: sqlite3.Connection) -> tuple[int, str]:
+        """`left_out` while no one can write; (0, "") when someone does: the file is in use, and was looked through."""
+        writer = sqlite3.connect(uri_of(self.path, "rw"), uri=True, timeout=0.0, isolation_level=None)
+        try:
+            writer.execute("BEGIN IMMEDIATE")
+            found = left_out(self.path, reader)
+            writer.execute("ROLLBACK")
+            return found
+        except sqlite3.OperationalError:
+            return 0, ""
+        finally:
+            writer.close()  # before the reader, which keeps the log from being copied
 
     def _check_version(self) -> None:
         """Refuse a newer file, migrate an older one."""

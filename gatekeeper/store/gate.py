@@ -19,7 +19,7 @@ from gatekeeper.gatekeeper import ContextGatekeeper
 from gatekeeper.messages.formats import messages_of
 from gatekeeper.settings import Settings
 from gatekeeper.store.database import Database, create
-from gatekeeper.store.messages import NOTHING, SessionMessages
+from gatekeeper.store.messages import NOTHING, SessionMessages, n_equal
 from gatekeeper.store.session import Session, load_constraints, new_row, settings_of, spread
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ def open_database(path: str | os.PathLike[str], *, make: bool = False) -> Databa
     full = os.path.abspath(os.fsdecode(path))
     if "\0" in full:
         raise StoreError(repr(full), "is no file name: it holds a NUL")
+    if os.path.isdir(full):
+        raise StoreError(full, "is a folder, not a session file")
     if not os.path.exists(full):
         if not make:
             raise StoreError(full, "does not exist")
@@ -193,8 +195,7 @@ class SessionGatekeeper(ContextGatekeeper):
         if row.edition == self._index_head[0]:
             return len(known), self.session.turns(connection, len(known), row.n_turns)
         turns = self.session.turns(connection, 0, row.n_turns)
-        pairs = enumerate(zip(known, turns, strict=False))
-        first = next((i for i, (old, new) in pairs if old != new), min(len(known), len(turns)))
+        first = n_equal(known, turns)
         return first, turns[first:]
 
     def _take(self, row: Row, first: int, turns: list[Turn]) -> None:
@@ -303,7 +304,9 @@ class SessionGatekeeper(ContextGatekeeper):
 
     def _over_budget_from(self, texts: Sequence[Turn]) -> list[tuple[int, int]]:
         """(turn id, tokens) of the turns that alone exceed the budget and were not among these."""
-        new = [(i, turn) for i, turn in enumerate(self._corpus.texts) if turn and (i >= len(texts) or texts[i] != turn)]
+        first = n_equal(texts, self._corpus.texts)
+        new = [(i, turn) for i, turn in enumerate(self._corpus.texts[first:], first)
+               if turn and (i >= len(texts) or texts[i] != turn)]
         return [(new[i][0], n_tokens) for i, n_tokens in self._over_budget([turn for _, turn in new])]
 
     def select_messages(self, messages_or_query: Any, **options: Any) -> FittedMessages:

@@ -30,36 +30,29 @@ class Log(NamedTuple):
         return sum(is_end and of_frame == salt for of_frame, is_end in self.frames[first:])
 
 
-def fault_of_log(path: str, reader: sqlite3.Connection) -> str:
-    """What is wrong with the log that lies beside a session file; "" when nothing is, or nothing can be told.
+def left_out(path: str, reader: sqlite3.Connection) -> tuple[int, str]:
+    """How many writes of a session file's log SQLite leaves out, and what of the log is damaged; (0, "") for none.
 
-    reader: a connection of mode=ro that has not read yet: SQLite copies and removes a log when the last connection that
-    may write is closed, and a damaged one must stay. Changes no byte.
+    reader: a connection of mode=ro that has not read yet, or is asked again: SQLite copies and removes a log when the
+    last connection that may write is closed, and a damaged one must stay. Changes no byte. A write that is under way
+    counts, so ask again while no one can write.
     """
     try:
         if os.path.getsize(path + "-wal") <= WAL_HEADER:
-            return ""
+            return 0, ""
         log = read_log(path)
         reader.execute("SELECT 1 FROM sqlite_master").fetchone()  # SQLite now decides what it takes
         taken = taken_of(path)
     except OSError:  # there is no log, or it goes just now
-        return ""
-    return "" if taken is None else judge(log, *taken, path)
-
-
-def judge(log: Log, salt: bytes, n_taken: int, path: str) -> str:
-    """The fault, if more of a log was written than the first n_taken frames, those of this salt that SQLite takes."""
-    if not log.salt and log.frames and n_taken == 0 and log.n_writes(0, log.frames[0][0]) > 1:
-        return "its head is not as it was written"
-    if not log.salt or salt != log.salt:  # another process has begun it anew
-        return ""
-    n_left = log.n_writes(n_taken, salt)
-    if n_left == 1:
-        import logging
-
-        logging.getLogger("gatekeeper").warning(
-            "%s-wal: the last write is not whole: it was never acknowledged, or is damaged; it is left out", path)
-    return f"its frame {n_taken + 1} is not as it was written" if n_left > 1 else ""
+        return 0, ""
+    if taken is None:
+        return 0, ""
+    salt, n_taken = taken
+    if not log.salt:
+        return (log.n_writes(0, log.frames[0][0]) if log.frames and n_taken == 0 else 0), "its head"
+    if salt != log.salt:  # another process has begun it anew
+        return 0, ""
+    return log.n_writes(n_taken, salt), f"its frame {n_taken + 1}"
 
 
 def read_log(path: str) -> Log:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from gatekeeper.messages.formats import read_message
-from gatekeeper.messages.log import MessageLog
+from gatekeeper.messages.log import MessageLog, n_common
 from gatekeeper.messages.storing import dump_messages, load_messages, plain_message
 from gatekeeper.messages.turns import NOT_INDEXED
 from gatekeeper.store.session import dump, dump_loose, load_loose, new_edition, spread
@@ -34,7 +35,7 @@ class SessionMessages:
         self.log = MessageLog()
         self.head = NOTHING
         self._n_turns = 0  # of the session that were looked at
-        self._stored: dict[int, MessageTurn] = {}  # the turns whose messages the file holds
+        self._stored: list[MessageTurn] = []  # the turns whose messages the file holds
         self._loose: tuple[bytes, list[View]] = b"", []  # those in no turn: as stored, and read
 
     # --- reading
@@ -61,7 +62,7 @@ class SessionMessages:
         self._note()
 
     def _note(self) -> None:
-        self._stored = {turn.turn_id: turn for turn in self.log.turns if turn.turn_id != NOT_INDEXED}
+        self._stored = list(self.log.turns)
 
     # --- writing
 
@@ -71,10 +72,11 @@ class SessionMessages:
         before: the texts of the index before the change, which were those of the file.
         """
         texts = corpus.texts
-        first = next((i for i, (old, new) in enumerate(zip(before, texts, strict=False)) if old != new),
-                     min(len(before), len(texts)))
-        of_turns = {turn.turn_id: turn for turn in self.log.turns if turn.turn_id != NOT_INDEXED}
-        changed = {turn_id for turn_id, turn in of_turns.items() if _differs(self._stored.get(turn_id), turn)}
+        first = n_equal(before, texts)
+        n_same = n_common(self._stored, self.log.turns)
+        stored = {turn.turn_id: turn.views for turn in self._stored[n_same:]}
+        changed = {turn.turn_id for turn in self.log.turns[n_same:]
+                   if turn.turn_id != NOT_INDEXED and stored.get(turn.turn_id) != turn.views}
         changed.update(range(first, len(texts)))
         loose = self.log.loose()
         messages = dump_loose([(turn_id, i, plain_message(view)) for turn_id, i, view in loose], self.log.forgotten)
@@ -86,7 +88,7 @@ class SessionMessages:
             row = row._replace(topics=dump([len(texts), *sorted(set(corpus.topic_starts))]))
         if has_moved or first < row.n_turns or min(changed, default=first) < row.n_turns:
             row = row._replace(edition=new_edition())
-        views = self.log.of_turns()
+        views = self.log.of_turns(bisect_left(self.log.turns, min(changed, default=0), key=_turn_id))
         rows = ((turn_id, texts[turn_id], dump_messages(views[turn_id]) if turn_id in views else None)
                 for turn_id in sorted(changed))
         return self.session.replace_within(connection, row._replace(n_turns=len(texts), messages=messages), rows)
@@ -111,9 +113,15 @@ class SessionMessages:
             self.settle(after)
 
 
-def _differs(stored: MessageTurn | None, turn: MessageTurn) -> bool:
-    """Whether a turn has other messages than the one that is stored."""
-    return stored is not turn and (stored is None or stored.views != turn.views)
+def _turn_id(turn: MessageTurn) -> int:
+    return turn.turn_id
+
+
+def n_equal(some: Sequence[Turn], others: Sequence[Turn]) -> int:
+    """How many of the first turns have equal texts."""
+    first = n_common(some, others)
+    pairs = enumerate(zip(some[first:], others[first:], strict=False), first)
+    return next((place for place, (old, new) in pairs if old != new), min(len(some), len(others)))
 
 
 def _same(known: list[View], read: list[View]) -> list[View]:
