@@ -117,3 +117,18 @@ def test_other_processes_that_write_are_no_damage(tmp_path: Path, caplog: pytest
                     seen = len(gate)
         writer.kill()
     assert not caplog.text
+
+
+def test_what_aborted_writes_have_left_behind_each_other_is_no_damage(crashed: Path, tmp_path: Path) -> None:
+    """A write that was torn at its end, over the rest of a longer one that was torn at its end before."""
+    path = copy_of(crashed, tmp_path)
+    log = bytearray(Path(f"{path}-wal").read_bytes())
+    ends = ends_of_writes(path)
+    taken = ends[-4] + 1  # frames of writes that are whole
+    start = WAL_HEADER + FRAME * taken
+    other = bytes(log[start : start + FRAME])
+    log[start : start + FRAME] = other[:4] + (9).to_bytes(4, "big") + other[8:16] + bytes(8) + bytes(PAGE_BYTES)
+    del log[WAL_HEADER + FRAME * (ends[-3] + 1) :]
+    Path(f"{path}-wal").write_bytes(log)
+    with gatekeeper.open(path) as gate:
+        assert len(gate) == N_TURNS - 3
