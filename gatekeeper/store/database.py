@@ -60,6 +60,7 @@ class Database:
         self.path = path
         self.read_lock = threading.RLock()
         self.write_lock = threading.RLock()
+        self.outer_lock: Any = None  # what its user holds around it: a fork waits for that, too
         self.is_closed = False
         self._connections: dict[str, sqlite3.Connection] = {}
         with _forking:
@@ -302,27 +303,29 @@ def typed(path: str, error: sqlite3.Error) -> StoreError:
 
 OPEN: weakref.WeakSet[Database] = weakref.WeakSet()
 _forking = threading.Lock()
-_held: list[Database] = []
+_held: list[tuple[Database, list[Any]]] = []  # each with the locks that are held of it
 
 
 def _before_fork() -> None:
     _forking.acquire()
     for database in OPEN:
-        database.write_lock.acquire()
-        database.read_lock.acquire()
-        _held.append(database)
+        locks = [database.write_lock, database.read_lock]
+        if database.outer_lock is not None:
+            locks.insert(0, database.outer_lock)
+        for lock in locks:
+            lock.acquire()
+        _held.append((database, locks))
 
 
 def _after_fork_in_parent() -> None:
     while _held:
-        database = _held.pop()
-        database.read_lock.release()
-        database.write_lock.release()
+        for lock in reversed(_held.pop()[1]):
+            lock.release()
     _forking.release()
 
 
 def _after_fork_in_child() -> None:
-    for database in _held:
+    for database, _ in _held:
         database.drop_connections()
     _after_fork_in_parent()
 

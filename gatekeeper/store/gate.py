@@ -151,6 +151,7 @@ class SessionGatekeeper(ContextGatekeeper):
         self._constraints = SessionConstraints(self)
         self._messages = SessionMessages(session)
         self._message_log = self._messages.log
+        session.database.outer_lock = self._lock
         self._constraints_head = self._index_head = NOTHING  # of the session, when each was brought up to date
 
     # --- up to date
@@ -244,8 +245,8 @@ class SessionGatekeeper(ContextGatekeeper):
 
     def forget_turns(self, turn_ids: Sequence[int]) -> None:
         """`forget` several turns: all or none, and the file is written anew once."""
-        before, after = self.session.forget(turn_ids, self._topic_starts)
-        with self._lock:
+        with self._lock:  # before that of the file: `add_messages` takes both in this order
+            before, after = self.session.forget(turn_ids, self._topic_starts)
             if self._index_head == before.head():
                 for turn_id in turn_ids:
                     self._corpus.forget(turn_id)
@@ -296,6 +297,7 @@ class SessionGatekeeper(ContextGatekeeper):
                     over_budget = self._over_budget_from(texts)
             except BaseException:
                 self._messages.log.restore(self, state)
+                self._index_head = self._messages.head = NOTHING  # look again at what the file holds
                 raise
             self._messages.settle(after)
             self._index_head = after.head()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -314,3 +317,58 @@ def test_a_file_of_the_version_before_has_its_turns_and_takes_messages(path: Pat
         assert len(gate) == 3
         assert "redis old" in str(all_sent(gate))
         assert "Lazily" in str(all_sent(gate))
+
+
+def test_threads_that_add_forget_and_ask_do_not_wait_for_each_other_for_ever(path: Path) -> None:
+    gate = gatekeeper.open(path)
+    gate.add_turns([("redis", "ok")] * 30)
+
+    def add() -> None:
+        for i in range(30):
+            gate.add_messages([{"role": "user", "content": f"redis {i}", "id": i}])
+
+    def forget() -> None:
+        for i in range(30):
+            gate.forget(i)
+
+    def ask() -> None:
+        for _ in range(30):
+            gate.select_messages("redis")
+            gate.constraints["a"] = "b"
+
+    threads = [threading.Thread(target=work, daemon=True) for work in (add, forget, ask)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert len(gate) == 60
+    gate.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_forked_while_another_thread_asks_may_ask_too(path: Path) -> None:
+    gate = gatekeeper.open(path)
+    gate.add_turns([(f"redis lock {i}", "ok " * 50) for i in range(300)])
+    is_over = threading.Event()
+
+    def ask() -> None:
+        while not is_over.is_set():
+            gate.select("redis lock")
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        for i in range(20):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(30)
+                gate.add_messages([{"role": "user", "content": f"of child {i}"}])
+                os._exit(0 if gate.select("redis lock") else 1)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        is_over.set()
+        thread.join()
+    assert len(gate) == 320
+    gate.close()
