@@ -16,13 +16,12 @@ from gatekeeper.errors import (
     StoreError,
     StoreVersionError,
 )
-from gatekeeper.store.log_check import left_out
+from gatekeeper.store.log_check import PAGE_BYTES, left_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 APPLICATION_ID = 0x67617465  # "gate": tells a session file from any other SQLite file
-PAGE_BYTES = 16384  # a turn of up to 4 KB stays in its page: a session is read in one sweep
 CHECKPOINT_PAGES = 256  # the log is copied into the file when it has 4 MB
 WAIT_SECONDS = 30.0  # for a writer that another one keeps waiting
 

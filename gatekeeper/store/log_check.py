@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import sqlite3
     from typing import BinaryIO
 
-WAL_HEADER, FRAME_HEADER, PAGE_BYTES = 32, 24, 16384
+WAL_HEADER, FRAME_HEADER = 32, 24  # bytes
+PAGE_BYTES = 16384  # of a session file: a turn of up to 4 KB stays in its page, a session is read in one sweep
 MAGIC = (0x377F0682, 0x377F0683)  # the last bit: checksums over big-endian words
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gatekeeper.errors import StoreError
 from gatekeeper.settings import Settings
-from gatekeeper.store.database import OPEN, PAGE_BYTES, Database, create, named_errors
+from gatekeeper.store.database import OPEN, Database, create, named_errors
 from gatekeeper.store.gate import DEFAULT_BUDGET
-from gatekeeper.store.log_check import FRAME_HEADER, WAL_HEADER, checksum_fits
+from gatekeeper.store.log_check import FRAME_HEADER, PAGE_BYTES, WAL_HEADER, checksum_fits
 from gatekeeper.store.session import Row, Session, decode, new_edition, new_row, session_id, turn_checksum
 
 if TYPE_CHECKING:
