@@ -164,7 +164,10 @@ class _Lines:
             return None, None
         if b'"messages"' not in self._line:
             return turn, None
-        record = json.loads(self._line)
+        try:
+            record = json.loads(self._line)
+        except ValueError:  # a line of a JSON list
+            return turn, None
         is_same = isinstance(record, dict) and (record.get("user"), record.get("assistant")) == turn
         return turn, record.get("messages") if is_same else None
 

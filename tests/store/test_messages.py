@@ -260,6 +260,13 @@ def test_an_export_that_contradicts_itself_is_refused(path: Path) -> None:
         assert sum(message.get("id") == "a2" for message in sent(gate, "redis keys", prune=False)) <= 1
 
 
+def test_a_key_named_messages_in_another_chat_file_is_nothing(path: Path) -> None:
+    for text in ('[{"user": "a", "assistant": "b",\n"messages": 3}]', '[{"user": "a", "assistant": "b", "messages": 3}]',
+                 '{"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}], "messages": 3}'):
+        files.import_session(path, [line.encode() for line in text.splitlines(keepends=True)])
+    assert files.read_session(path)[1] == [("a", "b")] * 3
+
+
 WRITER = """
 import sys, gatekeeper
 with gatekeeper.open(sys.argv[1]) as gate:
