@@ -10,7 +10,7 @@ import gatekeeper
 from benchmarks.texts import Turn, conversation, queries, stream
 
 N_TURNS = 10_000
-SIZES = {"short": 1, "ordinary": 3, "long": 30}  # turns of `benchmarks.texts` in one: 90, 290, 2,900 characters
+SIZES = {"short": 1, "ordinary": 3, "long": 10}  # turns of `benchmarks.texts` in one: 90, 290, 960 characters
 ASK = queries("mixed")[0]
 
 
