@@ -311,3 +311,28 @@ def test_what_is_left_of_a_write_that_failed_is_nothing(tmp_path: Path) -> None:
     with pytest.raises(Stop):
         fail()
     assert os.listdir(tmp_path) == []
+
+
+CHAT = [
+    {"role": "user", "content": "Redis 惰性删除是什么"}, {"role": "assistant", "content": "访问时才检查键是否过期。"},
+    {"role": "user", "content": [{"type": "text", "text": "Git rebase 怎么用"}]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_row_may_hold_messages(tmp_path: Path, as_text: bool) -> None:
+    rows = [{"id": i, "messages": json.dumps(CHAT[:i]) if as_text else CHAT[:i], "query": "惰性删除"} for i in range(4)]
+    bad = [{"messages": [], "turns": [], "query": "x"}, {"messages": None, "query": "x"},
+           {"messages": [{"role": "x"}], "query": "x"}, {"messages": "[", "query": "x"}]  # fmt: skip
+    totals = select_file(write(tmp_path / "in.jsonl", [*rows, *bad]), tmp_path / "out.jsonl", threads=2)
+    assert totals[:2] == (4, 4)
+    for row, answer in zip(rows, read(tmp_path / "out.jsonl"), strict=True):
+        gate = ContextGatekeeper(4000)
+        gate.add_messages(CHAT[: row["id"]])
+        assert answer["prompt"] == gate.build_prompt("惰性删除")
+        assert set(answer) == {"id", "query", "selected", "prompt", "tokens"}
+    reasons = [line["reason"] for line in read(Path(totals.bad_file))]
+    assert reasons[0] == 'expected an object with "turns" and "query", or with "messages" and "query"'
+    assert reasons[1] == "messages is null"
+    assert reasons[2].startswith("ArgumentValueError: messages[0]: a role is one of")
+    assert reasons[3].startswith("ArgumentValueError: messages must be a JSON list")

@@ -18,7 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import queries, texts, turns
 
-from gatekeeper import Settings, block
+from gatekeeper import ContextGatekeeper, Settings, block
 from gatekeeper.printable import UNSAFE, printable
 from gatekeeper.report import Explanation
 from gatekeeper.report_html import WHY, pieces
@@ -297,3 +297,11 @@ def test_without_jinja2_all_but_the_page_works(tmp_path: Path) -> None:
     assert (run.returncode, run.stdout) == (1, "")
     assert run.stderr == "error: a page needs jinja2: pip install 'context-gatekeeper[report]'\n"
     assert not (tmp_path / "x.html").exists()
+
+
+def test_the_steps_say_when_the_query_is_covered_more_than_once() -> None:
+    for n_covers in (1, 2):
+        gate = ContextGatekeeper(4000, settings=Settings(n_covers=n_covers))
+        gate.add_turns([("a redis lock", "ok"), ("a redis lock", "ok"), ("git rebase", "ok")])
+        page = gate.explain("redis lock").to_html()
+        assert ("times in all" in page, "Covers again what a turn before it covers." in page) == (n_covers == 2,) * 2

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pyarrow import Array, RecordBatch, Schema
 
-    from gatekeeper.batch.rows import Chosen
+    from gatekeeper.batch.rows import Chosen, Messages
     from gatekeeper.settings import Settings
 
 
@@ -23,9 +23,10 @@ def select_batches(
     """For each batch of conversations a batch of what was chosen: the same rows in the same order.
 
     batches: record batches, or anything that exports Arrow data by the PyCapsule interface, or an iterable of these.
-    In: `turns`, a list of structs {user, assistant} of strings, and `query`, a string; all other columns go through
-    as they are. Out: these, and `selected`, a list of structs {turn_id int32, user, assistant, score float64} in the
-    order chosen; `prompt`; `tokens` int32, the prompt's; `error`, null or why the three are null. docs/batch.md.
+    In: `turns`, a list of structs {user, assistant} of strings, or `messages`, a list of structs (chat messages) or the
+    same as JSON text; and `query`, a string. All other columns go through as they are. Out: these, and `selected`, a
+    list of structs {turn_id int32, user, assistant, score float64} in the order chosen; `prompt`; `tokens` int32, the
+    prompt's; `error`, null or why the three are null. docs/batch.md.
 
     A batch is read when it is asked for and nothing is kept: memory is that of one batch. The same input gives the
     same bytes, however it is cut into batches. Raises ArgumentTypeError or ArgumentValueError for columns or arguments
@@ -66,23 +67,39 @@ def output_schema(schema: Schema) -> Schema:
     """The schema that goes out for one that comes in. Raises ArgumentTypeError or ArgumentValueError."""
     import pyarrow
 
-    from gatekeeper.batch.rows import QUERY, TURNS
+    from gatekeeper.batch.rows import MESSAGES, QUERY, TURNS, conversation_of
 
-    for name in (TURNS, QUERY):
+    conversation = conversation_of(schema.names)
+    if conversation is None:
+        raise ArgumentValueError(f"the input must have one column {TURNS!r} or {MESSAGES!r}, got the columns "
+                                 f"{schema.names}")
+    for name in (conversation, QUERY):
         if schema.names.count(name) != 1:
             raise ArgumentValueError(f"the input must have one column {name!r}, got the columns {schema.names}")
     added = added_fields()
     taken = [field.name for field in added if field.name in schema.names]
     if taken:
         raise ArgumentValueError(f"the input has columns that the output adds, rename them: {taken}")
-    turns, query = schema.field(TURNS).type, schema.field(QUERY).type
-    if not _is_list(turns) or not {"user", "assistant"} <= {field.name for field in _struct_fields(turns.value_type)}:
-        raise ArgumentTypeError(f"turns must be a list of structs {{user, assistant}} of strings, got {turns}")
-    texts = {name: turns.value_type.field(name).type for name in ("user", "assistant")}
-    for name, kind in {**texts, QUERY: query}.items():
+    kind = schema.field(conversation).type
+    texts = {QUERY: schema.field(QUERY).type} | (_check_messages(kind) if conversation == MESSAGES else _sides(kind))
+    for name, kind in texts.items():
         if not _is_text(kind):
             raise ArgumentTypeError(f"{name} must be a string, got {kind}")
-    return pyarrow.schema([field for field in schema if field.name != TURNS] + added)
+    return pyarrow.schema([field for field in schema if field.name != conversation] + added)
+
+
+def _sides(turns: Any) -> dict[str, Any]:
+    """The types of both sides of turns. Raises ArgumentTypeError."""
+    if not _is_list(turns) or not {"user", "assistant"} <= {field.name for field in _struct_fields(turns.value_type)}:
+        raise ArgumentTypeError(f"turns must be a list of structs {{user, assistant}} of strings, got {turns}")
+    return {name: turns.value_type.field(name).type for name in ("user", "assistant")}
+
+
+def _check_messages(messages: Any) -> dict[str, Any]:
+    """No further types. Raises ArgumentTypeError unless messages are a list of structs or text."""
+    if not _is_text(messages) and not (_is_list(messages) and _struct_fields(messages.value_type)):
+        raise ArgumentTypeError(f"messages must be a list of structs, or a string that holds JSON, got {messages}")
+    return {}
 
 
 def added_fields() -> list[Any]:
@@ -117,13 +134,20 @@ def _struct_fields(kind: Any) -> list[Any]:
     return [kind.field(i) for i in range(kind.num_fields)] if types.is_struct(kind) else []
 
 
-def _rows(batch: RecordBatch) -> Iterator[tuple[int, list[tuple[str, str]] | None, str]]:
-    """(index, turns, query) of each row; None for turns that are null."""
+def _rows(batch: RecordBatch) -> Iterator[tuple[int, list[tuple[str, str]] | Messages | None, str]]:
+    """(index, conversation, query) of each row; None for turns that are null."""
     from pyarrow import compute
 
-    from gatekeeper.batch.rows import QUERY, TURNS
+    from gatekeeper.batch.rows import MESSAGES, QUERY, TURNS, Messages, conversation_of
 
     output_schema(batch.schema)
+    if conversation_of(batch.schema.names) == MESSAGES:
+        column = batch.column(MESSAGES)
+        listed = _texts(column) if _is_text(column.type) else column.to_pylist()
+        queries = _texts(batch.column(QUERY))
+        yield from ((index, Messages(value), query)
+                    for index, (value, query) in enumerate(zip(listed, queries, strict=True)))
+        return
     column = batch.column(TURNS)
     turns = column.flatten()
     names = [field.name for field in _struct_fields(turns.type)]
@@ -153,10 +177,8 @@ def _answered(batch: RecordBatch, answers: list[Chosen]) -> RecordBatch:
     """The batch that goes out for one that came in."""
     import pyarrow
 
-    from gatekeeper.batch.rows import TURNS
-
     schema = output_schema(batch.schema)
-    kept = [batch.column(i) for i, name in enumerate(batch.schema.names) if name != TURNS]
+    kept = [batch.column(i) for i, name in enumerate(batch.schema.names) if name in schema.names]
     columns = zip(*answers, strict=True) if answers else [()] * len(added_fields())
     added = [pyarrow.array(list(values), field.type) for values, field in zip(columns, added_fields(), strict=True)]
     return pyarrow.RecordBatch.from_arrays(kept + added, schema=schema)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gatekeeper.batch.arrow import select_batches
-from gatekeeper.batch.rows import ERROR, PROMPT, SELECTED, TOKENS, TURNS
+from gatekeeper.batch.rows import ERROR, PROMPT, SELECTED, TOKENS, conversation_of
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -43,7 +43,8 @@ def select_spark(dataframe: Any, **options: Any) -> Any:
     ])  # fmt: skip
     kinds = {SELECTED: types.ArrayType(block), PROMPT: types.StringType(), TOKENS: types.IntegerType(),
              ERROR: types.StringType()}  # fmt: skip
-    schema = types.StructType([field for field in dataframe.schema.fields if field.name != TURNS]
+    taken = conversation_of(dataframe.columns)
+    schema = types.StructType([field for field in dataframe.schema.fields if field.name != taken]
                               + [types.StructField(name, kind) for name, kind in kinds.items()])
     return dataframe.mapInArrow(partial(select_batches, **options), schema)
 
@@ -51,6 +52,7 @@ def select_spark(dataframe: Any, **options: Any) -> Any:
 def select_dataset(dataset: Any, **options: Any) -> Any:
     """A Hugging Face `datasets.Dataset` with the columns of `select_batches`; `num_proc` is for its processes."""
     num_proc = options.pop("num_proc", None)
+    taken = conversation_of(dataset.column_names)
     chosen = dataset.with_format("arrow").map(partial(select_table, **options), batched=True, batch_size=ROWS_A_BATCH,
-                                              remove_columns=[TURNS], num_proc=num_proc)  # fmt: skip
+                                              remove_columns=[taken] if taken else [], num_proc=num_proc)  # fmt: skip
     return chosen.with_format(None)

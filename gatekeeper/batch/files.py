@@ -15,7 +15,18 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gatekeeper.batch.many import in_order
-from gatekeeper.batch.rows import ERROR, PROMPT, QUERY, SELECTED, TOKENS, TURNS, Chooser
+from gatekeeper.batch.rows import (
+    ERROR,
+    MESSAGES,
+    PROMPT,
+    QUERY,
+    SELECTED,
+    TOKENS,
+    TURNS,
+    Chooser,
+    Messages,
+    conversation_of,
+)
 from gatekeeper.errors import ArgumentValueError, BatchError, require_whole_number
 
 if TYPE_CHECKING:
@@ -224,7 +235,8 @@ class JsonLines:
             return row, b"", None
         try:
             record = _record(line)
-            answer = self.run.choose(row, record.pop(TURNS), record[QUERY])
+            conversation = record.pop(MESSAGES if MESSAGES in record else TURNS)
+            answer = self.run.choose(row, conversation, record[QUERY])
             if answer.error is not None:
                 raise BatchError(answer.error)
         except BatchError as error:
@@ -246,16 +258,19 @@ class JsonLines:
 
 
 def _record(line: bytes) -> dict[str, Any]:
-    """The row of a line, its turns as pairs. Raises BatchError that says what was expected."""
+    """The row of a line, its turns as pairs or as Messages. Raises BatchError that says what was expected."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise BatchError(f"expected a JSON object, got {error}") from None
-    if not isinstance(record, dict) or TURNS not in record or QUERY not in record:
-        raise BatchError(f'expected an object with "{TURNS}" and "{QUERY}"')
+    if not isinstance(record, dict) or QUERY not in record or not conversation_of(record):
+        raise BatchError(f'expected an object with "{TURNS}" and "{QUERY}", or with "{MESSAGES}" and "{QUERY}"')
     taken = [name for name in (SELECTED, PROMPT, TOKENS) if name in record]
     if taken:
         raise BatchError(f"has what the output adds, rename it: {', '.join(taken)}")
+    if MESSAGES in record:
+        record[MESSAGES] = Messages(record[MESSAGES])
+        return record
     if not isinstance(record[TURNS], list):
         raise BatchError(f'expected a list as "{TURNS}"')
     record[TURNS] = [(turn.get("user"), turn.get("assistant")) if isinstance(turn, dict) else turn

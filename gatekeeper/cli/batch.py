@@ -24,8 +24,9 @@ def batch(run: Run, source: str, target: str, threads: int, *, resume: bool) -> 
     """Answer a file of conversations.
 
     IN and OUT are both JSON lines (*.jsonl, *.ndjson) or both Parquet (*.parquet). A row has "turns", a list of
-    {"user", "assistant"}, and "query"; whatever else it has goes through. OUT has the same rows without "turns", with
-    "selected", "prompt" and "tokens". A bad row goes to OUT.bad.jsonl with its number and a reason.
+    {"user", "assistant"}, or "messages", a list of chat messages, and "query"; whatever else it has goes through. OUT
+    has the same rows without the conversation, with "selected", "prompt" and "tokens". A bad row goes to OUT.bad.jsonl
+    with its number and a reason.
 
     \b
     Example:

@@ -29,6 +29,7 @@ TEXT_PARTS = ("text", "input_text", "output_text")
 CALL_PARTS = ("tool_use", "tool_call", "function_call")
 HIDDEN_PARTS = ("thinking", "redacted_thinking", "reasoning", "refusal")  # sent back as they are, never searched
 FREE_PARTS = ("cache",)
+PINNED_AT = {"pinned", "metadata", "additional_kwargs"}
 ANY_CALL = ""  # the id of calls and results in formats without ids
 
 
@@ -107,7 +108,10 @@ class View:
         """Whether a message, perhaps another object, says the same."""
         if self.is_plain and type(message) is dict and len(message) == 2:
             return bool(message.get("content") == self.texts[0] and message.get("role") == self.role)
-        return read(message).fingerprint() == self.fingerprint()
+        try:
+            return read(message).fingerprint() == self.fingerprint()
+        except (ArgumentTypeError, ArgumentValueError):  # it says nothing; who reads it for good names its place
+            return False
 
     def renew(self, message: Any) -> None:
         """Take another object that says the same for the message."""
@@ -128,8 +132,7 @@ def read_message(message: Any) -> View:
     """The view of a message in any of the formats. Raises ArgumentTypeError or ArgumentValueError for another."""
     role, name = _role(message)
     view = View(message, role, _rewritten, _stripped)
-    found = field(message, "id")
-    view.id = found if isinstance(found, (str, int)) else None
+    view.id = id_of(message)
     slot = _slot(message)
     if role == TOOL:
         view.results.append(_result_id(message, name))
@@ -145,6 +148,12 @@ def read_message(message: Any) -> View:
     if type(message) is dict and len(message) == 2 and message.get("role") == role:
         view.is_plain = isinstance(message.get("content"), str)
     return view
+
+
+def id_of(message: Any) -> str | int | None:
+    """The message's own id, if it has one."""
+    found = field(message, "id")
+    return found if isinstance(found, (str, int)) else None
 
 
 def messages_of(messages: Any) -> list[Any]:
@@ -167,12 +176,16 @@ def read_all(messages: Sequence[Any], read: Callable[[Any], View], first: int = 
 
 def is_marked(message: Any) -> bool:
     """Whether a message says itself that it is pinned: `pinned` as key or attribute, or in its extra fields."""
+    if type(message) is dict and not message.keys() & PINNED_AT:
+        return False
     places = (message, field(message, "metadata"), field(message, "additional_kwargs"))
     return any(field(place, "pinned") is True for place in places if place is not None)
 
 
 def field(holder: Any, name: str) -> Any:
     """A key of a mapping or an attribute of an object; None without it."""
+    if type(holder) is dict:  # at once: to ask for a Mapping takes its time
+        return holder.get(name)
     return holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from operator import is_
 
-from gatekeeper.messages.formats import SYSTEM, View, messages_of, read_all, read_message
-from gatekeeper.messages.turns import NOT_INDEXED, Turn, split_turns
+from gatekeeper.messages.formats import SYSTEM, View, id_of, messages_of, read_all, read_message
+from gatekeeper.messages.turns import NOT_INDEXED, Turn, join_turn, split_turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from gatekeeper.gatekeeper import ContextGatekeeper
@@ -31,8 +32,8 @@ class MessageLog:
         self.counts: dict[str, int] = {}
         self._of_turns: list[View] = []  # the views of all turns, in order
         self._starts: list[int] = []  # for each turn, its first position in _of_turns
-        self._forgotten: set[object] = set()  # ids of messages that were forgotten
-        self._keys: set[object] | None = None  # of all views and what was forgotten, once they are needed
+        self.forgotten: set[str] = set()  # traces of the ids of messages that were forgotten
+        self._keys: set[object] | None = None  # of all views, once they are needed
 
     # --- what is known
 
@@ -40,13 +41,15 @@ class MessageLog:
         """The views with those of other messages: one that is known and says the same changes nothing, one that
 
         changed takes its place, a new one joins at the end. A message is known by its id; one without id by being the
-        very object. One that was forgotten stays out.
+        very object, or by its place in a list that begins with all that is known. One that was forgotten stays out.
         """
+        listed = messages_of(messages)
+        n_known = self._n_known(listed)
         views = list(self.views)
         places = {_key(view): place for place, view in enumerate(views)}
-        for view in read_all(messages_of(messages), self.read):
+        for view in read_all(listed[n_known:], self.read, n_known):
             key = _key(view)
-            if key in self._forgotten:
+            if self._is_forgotten(view):
                 continue
             place = places.setdefault(key, len(views))
             if place == len(views):
@@ -54,6 +57,18 @@ class MessageLog:
             elif views[place].fingerprint() != view.fingerprint():
                 views[place] = view
         return views
+
+    def _n_known(self, messages: Sequence[Any]) -> int:
+        """How many messages of a list are those known: all of them, when it is the conversation grown, else 0."""
+        n_views = len(self.views)
+        if not n_views or len(messages) < n_views:
+            return 0
+        is_grown = all(view.id == id_of(message) and view.says(message, self.read)
+                       for view, message in zip(self.views, messages, strict=False))
+        return n_views if is_grown else 0
+
+    def _is_forgotten(self, view: View) -> bool:
+        return bool(self.forgotten) and view.id is not None and trace_of(view.id) in self.forgotten
 
     def matched(self, messages: Sequence[Any]) -> list[View] | None:
         """The views of a list, known ones taken over; None unless the list begins with every turn in the index.
@@ -89,20 +104,22 @@ class MessageLog:
 
     # --- growing and shrinking
 
-    def add(self, gate: ContextGatekeeper, messages: Any) -> None:
+    def add(self, gate: ContextGatekeeper, messages: Any, *, durable: bool = True) -> None:
         """Add messages for good. New ones at the end cost what is new, however long the conversation is."""
         messages = messages_of(messages)
-        listed = list(read_all(messages, self.read))
+        n_known = self._n_known(messages)
+        listed = list(read_all(messages[n_known:], self.read, n_known))
         if self._keys is None:
-            self._keys = {_key(view) for view in self.views} | self._forgotten
+            self._keys = {_key(view) for view in self.views}
         keys = {_key(view) for view in listed}
-        if len(keys) < len(listed) or not keys.isdisjoint(self._keys):
-            self.update(gate, self.merged(messages), hold_last=False, durable=True)
+        is_new = len(keys) == len(listed) and keys.isdisjoint(self._keys)
+        if not is_new or any(map(self._is_forgotten, listed)):
+            self.update(gate, self.merged(messages), hold_last=False, durable=durable)
             return
         of_turns = [view for view in listed if view.role != SYSTEM]
         first = max(len(self.turns) - 1, 0)  # what is new may go on in the last turn
         start = self._starts[first] if self._starts else 0
-        self._tell(gate, first, start, self._of_turns[start:] + of_turns, hold_last=False, durable=True)
+        self._tell(gate, first, start, self._of_turns[start:] + of_turns, hold_last=False, durable=durable)
         self.views += listed
         self._keys |= keys
 
@@ -113,10 +130,9 @@ class MessageLog:
         public doors, not beneath them for one selection.
         """
         of_turns = [view for view in views if view.role != SYSTEM]
-        common = min(_n_common(self._of_turns, of_turns), len(of_turns) - 1)
+        common = min(n_common(self._of_turns, of_turns), len(of_turns) - 1)
         first = max(bisect_left(self._starts, common) - 1, 0)  # what is new may go on in the turn before
         start = self._starts[first] if self._starts else 0
-        self._of_turns = list(self._of_turns)  # `state` may hold it
         self._tell(gate, first, start, of_turns[start:], hold_last=hold_last, durable=durable)
         self.views, self._keys = views, None
 
@@ -142,15 +158,64 @@ class MessageLog:
             self._starts.append(start)
             start += len(turn.views)
 
+    # --- as a file holds it
+
+    def of_turns(self, first: int = 0) -> dict[int, list[View]]:
+        """The messages of each indexed turn, from number `first` of `turns` on, as they came in, by turn id."""
+        pairs = zip(self.turns[first:], self._starts[first:], strict=True)
+        return {turn.turn_id: self._of_turns[start : start + len(turn.views)]
+                for turn, start in pairs if turn.turn_id != NOT_INDEXED}
+
+    def loose(self) -> list[tuple[int | None, int, View]]:
+        """The messages of no indexed turn, each with the turn and the place in it that it stands before.
+
+        None instead of a turn: behind the last one.
+        """
+        if len(self.views) == len(self._of_turns) and not (self.turns and self.turns[0].turn_id == NOT_INDEXED):
+            return []
+        places: dict[View, tuple[int | None, int]] = {
+            view: (turn_id, i) for turn_id, views in self.of_turns().items() for i, view in enumerate(views)}
+        found: list[tuple[int | None, int, View]] = []
+        place: tuple[int | None, int] = None, 0
+        for view in reversed(self.views):
+            if view in places:
+                place = places[view]
+            else:
+                found.append((*place, view))
+        return found[::-1]
+
+    def load(self, of_turns: Mapping[int, list[View]], loose: Sequence[tuple[int | None, int, View]]) -> None:
+        """Make these the messages: those of turns by turn id, and those of none as `loose` gives them."""
+        known = {turn.turn_id: turn for turn in self.turns if turn.turn_id != NOT_INDEXED}
+        headless = [view for _, _, view in loose if view.role != SYSTEM]
+        self.turns = split_turns(headless, self.read)
+        self._starts = [0] * len(self.turns)
+        self._of_turns, self.views, self._keys = headless, [], None
+        waiting = list(loose)
+        for turn_id, views in sorted(of_turns.items()):
+            for i, view in enumerate(views):
+                while waiting and waiting[0][0] is not None and waiting[0][:2] <= (turn_id, i):
+                    self.views.append(waiting.pop(0)[2])
+                self.views.append(view)
+            turn = known.get(turn_id)
+            if turn is None or not _are_same(turn.views, [view.shown for view in views]):
+                turn = join_turn(views, self.read)
+                turn.turn_id = turn_id
+            self._starts.append(len(self._of_turns))
+            self._of_turns += views
+            self.turns.append(turn)
+        self.views += [view for _, _, view in waiting]
+
     def state(self, gate: ContextGatekeeper) -> tuple[Any, ...]:
         """What `restore` needs to undo an update beneath the gatekeeper's doors."""
-        return (self.views, self._of_turns, self._keys, list(self.turns), list(self._starts),
+        return (list(self.views), list(self._of_turns), list(self.turns), list(self._starts),
                 list(gate._corpus.texts))  # fmt: skip
 
     def restore(self, gate: ContextGatekeeper, state: tuple[Any, ...]) -> None:
         """Undo the updates since: the messages, their turns and the index are as they were."""
-        self.views, self._of_turns, self._keys, self.turns, self._starts, texts = state
-        _restore_texts(gate, _n_common(gate._corpus.texts, texts), texts)
+        self.views, self._of_turns, self.turns, self._starts, texts = state
+        self._keys = None
+        _restore_texts(gate, n_common(gate._corpus.texts, texts), texts)
 
     def forget_counts(self) -> None:
         """Drop what was counted: another counter counts from now on."""
@@ -177,12 +242,19 @@ class MessageLog:
             place = self.turns.index(turn)
             start, end = self._starts[place], self._starts[place] + len(turn.views)
             gone = {id(view) for view in self._of_turns[start:end]}
-            self._forgotten.update(view.id for view in self._of_turns[start:end] if view.id is not None)
+            self.forgotten.update(trace_of(view.id) for view in self._of_turns[start:end] if view.id is not None)
             self.views = [view for view in self.views if id(view) not in gone]
             del self._of_turns[start:end], self.turns[place], self._starts[place]
             self._starts[place:] = [other - len(turn.views) for other in self._starts[place:]]
             self.counts.clear()
             self._keys = None
+
+
+def trace_of(message_id: str | int) -> str:
+    """By what a forgotten message is known again: a hash, since an id may be a text, too."""
+    from hashlib import blake2b
+
+    return blake2b(repr(message_id).encode(), digest_size=16).hexdigest()
 
 
 def workbench(gate: ContextGatekeeper) -> ContextGatekeeper:
@@ -204,14 +276,14 @@ def _key(view: View) -> object:
     return view.id if view.id is not None else ("object", id(view.message))
 
 
-def _n_common(some: Sequence[object], others: Sequence[object]) -> int:
-    """How many of the first views are the same in both."""
-    n_both = min(len(some), len(others))
-    return next((place for place in range(n_both) if some[place] is not others[place]), n_both)
+def n_common(some: Sequence[object], others: Sequence[object]) -> int:
+    """How many of the first objects are the same in both."""
+    same = list(map(is_, some, others))
+    return same.index(False) if False in same else len(same)
 
 
 def _are_same(some: Sequence[View], others: Sequence[View]) -> bool:
-    return len(some) == len(others) == _n_common(some, others)
+    return len(some) == len(others) == n_common(some, others)
 
 
 def _reindex(gate: ContextGatekeeper, old: list[Turn], wanted: list[Turn], durable: bool) -> None:

@@ -159,7 +159,7 @@ class MessageSelection:
 
     def _can_be_sent(self, candidate: Candidate) -> bool:
         """A turn that came as texts may have no question to begin with."""
-        return bool(self.gate.block(candidate.turn_id).user.strip()) or candidate.turn_id in self.turns
+        return bool(self.gate._corpus.block(candidate.turn_id).user.strip()) or candidate.turn_id in self.turns
 
     def _cut_to(self, budget: int, selection: Selection, candidate: Candidate) -> None:
         """Keep fewer sentences of a turn that could not be sent in any case: a long run of tools."""
@@ -184,7 +184,7 @@ class MessageSelection:
         """The turn with this id; one that came as two texts becomes messages in the canonical form."""
         turn = self.turns.get(turn_id)
         if turn is None:
-            block = self.gate.block(turn_id)
+            block = self.gate._corpus.block(turn_id)
             pair = [{"role": "user", "content": block.user}, {"role": "assistant", "content": block.assistant}]
             [turn] = split_turns(read_all(pair, self.log.read), self.log.read)
             self.turns[turn_id] = turn

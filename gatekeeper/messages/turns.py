@@ -176,3 +176,12 @@ def split_turns(views: Iterable[View], read: Callable[[Any], View]) -> list[Turn
             turns.append(Turn())
         turns[-1].add(shown)
     return turns
+
+
+def join_turn(views: list[View], read: Callable[[Any], View]) -> Turn:
+    """Messages that were one turn before, as one again."""
+    first, *others = split_turns(views, read)
+    for other in others:
+        for view in other.views:
+            first.add(view)
+    return first

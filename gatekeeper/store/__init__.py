@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 def open(path: str | os.PathLike[str], *, session: str = "default", user: str = "default",
          token_budget: int | None = None, settings: Settings | None = None,
          count_tokens: Callable[[str], int] = estimate_tokens) -> SessionGatekeeper:
-    """A `ContextGatekeeper` whose turns, constraints, settings and topic live in the SQLite file `path`.
+    """A `ContextGatekeeper` whose turns, messages, constraints, settings and topic live in the SQLite file `path`.
 
-    A file or session that does not exist is made. A turn is on disk when `add_turn` returns. Any number of threads and
-    processes may have one file, and one session, open at a time; each sees what the others wrote at its next call.
+    A file or session that does not exist is made. What is added is on disk when `add_turn` or `add_messages` returns.
+    Any number of threads and processes may have one file, and one session, open at a time; each sees what the others
+    wrote at its next call.
 
     session, user: both together name the session; no other user's session is ever read. token_budget, settings: for
     a new session the ones it is made with, 4000 and `Settings.minimal()` by default; for one that exists None takes

@@ -16,12 +16,12 @@ from gatekeeper.errors import (
     StoreError,
     StoreVersionError,
 )
+from gatekeeper.store.log_check import PAGE_BYTES, left_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 APPLICATION_ID = 0x67617465  # "gate": tells a session file from any other SQLite file
-PAGE_BYTES = 16384  # a turn of up to 4 KB stays in its page: a session is read in one sweep
 CHECKPOINT_PAGES = 256  # the log is copied into the file when it has 4 MB
 WAIT_SECONDS = 30.0  # for a writer that another one keeps waiting
 
@@ -37,6 +37,10 @@ STEPS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE turn (
             session INTEGER NOT NULL, turn_id INTEGER NOT NULL, user BLOB, assistant BLOB, checksum INTEGER NOT NULL,
             PRIMARY KEY (session, turn_id)) WITHOUT ROWID""",
+    ),
+    (  # chat messages: of a turn those that it was made of, of a session those of no turn
+        "ALTER TABLE turn ADD COLUMN messages BLOB",
+        "ALTER TABLE session ADD COLUMN messages BLOB NOT NULL DEFAULT x''",
     ),
 )
 
@@ -55,6 +59,7 @@ class Database:
         self.path = path
         self.read_lock = threading.RLock()
         self.write_lock = threading.RLock()
+        self.outer_lock: Any = None  # what its user holds around it: a fork waits for that, too
         self.is_closed = False
         self._connections: dict[str, sqlite3.Connection] = {}
         with _forking:
@@ -64,10 +69,48 @@ class Database:
                 self._place = place_of(path)
                 if os.path.getsize(path) < PAGE_BYTES:  # SQLite would take it for a new file
                     raise StoreCorruptError(path, f"is shorter than any session file: {os.path.getsize(path)} bytes")
+                self._check_log()
                 self._check_version()
         except BaseException:
             self.close()
             raise
+
+    def _check_log(self) -> None:
+        """Refuse a file whose log SQLite would take in part alone: that is an older conversation."""
+        if not (os.path.exists(self.path + "-wal") and os.path.isdir("/dev/fd")):
+            return
+        reader = sqlite3.connect(uri_of(self.path, "ro"), uri=True, timeout=WAIT_SECONDS, isolation_level=None)
+        try:
+            n_writes, place = left_out(self.path, reader)
+            if n_writes:  # one may be under way
+                n_writes, place = self._left_out_at_rest(reader)
+        except sqlite3.DatabaseError:  # of the file itself: `connect` says what it is
+            return
+        finally:
+            reader.close()
+        name = f"{os.path.basename(self.path)}-wal"
+        if n_writes > 1:
+            raise StoreCorruptError(self.path, f"has a damaged log, {name} ({place} is not as it was written); "
+                                               "'gatekeeper session recover' saves what can be saved")
+        if n_writes:
+            import logging
+
+            logging.getLogger("gatekeeper").warning(
+                "%s: the last write in %s is not whole (%s): it was never acknowledged, or is damaged; it is left out",
+                self.path, name, place)
+
+    def _left_out_at_rest(self, reader: sqlite3.Connection) -> tuple[int, str]:
+        """`left_out` while no one can write; (0, "") when someone does: the file is in use, and was looked through."""
+        writer = sqlite3.connect(uri_of(self.path, "rw"), uri=True, timeout=0.0, isolation_level=None)
+        try:
+            writer.execute("BEGIN IMMEDIATE")
+            found = left_out(self.path, reader)
+            writer.execute("ROLLBACK")
+            return found
+        except sqlite3.OperationalError:
+            return 0, ""
+        finally:
+            writer.close()  # before the reader, which keeps the log from being copied
 
     def _check_version(self) -> None:
         """Refuse a newer file, migrate an older one."""
@@ -169,13 +212,18 @@ def take_steps(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA user_version={max(version_of(connection), len(STEPS))}")
 
 
-def connect(path: str) -> sqlite3.Connection:
-    """A connection to a file that exists, with all that makes it durable and forgetful."""
+def uri_of(path: str, mode: str) -> str:
+    """A file as SQLite's URI of it."""
     quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     if sys.platform == "win32":
         quoted = "/" + quoted.replace("\\", "/")
+    return f"file:{quoted}?mode={mode}"
+
+
+def connect(path: str) -> sqlite3.Connection:
+    """A connection to a file that exists, with all that makes it durable and forgetful."""
     connection = sqlite3.connect(
-        f"file:{quoted}?mode=rw", uri=True, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
+        uri_of(path, "rw"), uri=True, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         [application_id] = connection.execute("PRAGMA application_id").fetchone()
         if application_id != APPLICATION_ID:
@@ -254,27 +302,29 @@ def typed(path: str, error: sqlite3.Error) -> StoreError:
 
 OPEN: weakref.WeakSet[Database] = weakref.WeakSet()
 _forking = threading.Lock()
-_held: list[Database] = []
+_held: list[tuple[Database, list[Any]]] = []  # each with the locks that are held of it
 
 
 def _before_fork() -> None:
     _forking.acquire()
     for database in OPEN:
-        database.write_lock.acquire()
-        database.read_lock.acquire()
-        _held.append(database)
+        locks = [database.write_lock, database.read_lock]
+        if database.outer_lock is not None:
+            locks.insert(0, database.outer_lock)
+        for lock in locks:
+            lock.acquire()
+        _held.append((database, locks))
 
 
 def _after_fork_in_parent() -> None:
     while _held:
-        database = _held.pop()
-        database.read_lock.release()
-        database.write_lock.release()
+        for lock in reversed(_held.pop()[1]):
+            lock.release()
     _forking.release()
 
 
 def _after_fork_in_child() -> None:
-    for database in _held:
+    for database, _ in _held:
         database.drop_connections()
     _after_fork_in_parent()
 

@@ -16,20 +16,25 @@ from gatekeeper.errors import (
     require_whole_number,
 )
 from gatekeeper.gatekeeper import ContextGatekeeper
+from gatekeeper.messages.formats import messages_of
 from gatekeeper.settings import Settings
 from gatekeeper.store.database import Database, create
-from gatekeeper.store.session import Session, load_constraints, new_row, settings_of
+from gatekeeper.store.messages import NOTHING, SessionMessages, n_equal
+from gatekeeper.store.session import Session, load_constraints, new_row, settings_of, spread
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable, Iterable, Sequence
     from types import TracebackType
+    from typing import Any
 
     from scipy.sparse import csc_array, csr_array
 
     from gatekeeper.block import Selection
+    from gatekeeper.messages.selection import FittedMessages
+    from gatekeeper.store.session import Row, Turn
 
 DEFAULT_BUDGET = 4000
-NOTHING = (-1, -1)  # the head of no session
 # Only a query needs these. All others decide how a turn is indexed and gated when it is added.
 QUERY_SETTINGS = frozenset((
     "weight_user", "weight_assistant", "weight_exact", "weight_recency", "k1", "b", "recency_window", "max_candidates",
@@ -66,6 +71,8 @@ def open_database(path: str | os.PathLike[str], *, make: bool = False) -> Databa
     full = os.path.abspath(os.fsdecode(path))
     if "\0" in full:
         raise StoreError(repr(full), "is no file name: it holds a NUL")
+    if os.path.isdir(full):
+        raise StoreError(full, "is a folder, not a session file")
     if not os.path.exists(full):
         if not make:
             raise StoreError(full, "does not exist")
@@ -143,6 +150,9 @@ class SessionGatekeeper(ContextGatekeeper):
         self._constraints: SessionConstraints | None = None
         super().__init__(token_budget, settings=settings, count_tokens=count_tokens)
         self._constraints = SessionConstraints(self)
+        self._messages = SessionMessages(session)
+        self._message_log = self._messages.log
+        session.database.outer_lock = self._lock
         self._constraints_head = self._index_head = NOTHING  # of the session, when each was brought up to date
 
     # --- up to date
@@ -165,23 +175,43 @@ class SessionGatekeeper(ContextGatekeeper):
             raise AttributeError("the constraints of a session cannot be replaced: change their entries")
 
     def _catch_up(self) -> None:
-        """Index what the file holds and the index does not; all of it anew if turns went."""
+        """Index what the file holds and the index does not; anew from the first turn on that went or changed."""
         if self.session.head() == self._index_head:
             return
         with self.session.database.reading() as connection:
             row = self.session.row(connection)
-            first = len(self._corpus.texts) if row.edition == self._index_head[0] else 0
-            turns = self.session.turns(connection, first, row.n_turns)
+            first, turns = self._unindexed(connection, row)
+        self._take(row, first, turns)
+
+    def _catch_up_within(self, connection: sqlite3.Connection) -> Row:
+        """Bring index and messages up to date with what one state of the file holds; the session's row in it."""
+        row = self.session.row(connection)
+        if row.head() != self._index_head:
+            self._take(row, *self._unindexed(connection, row))
+        self._messages.catch_up(connection, row)
+        return row
+
+    def _unindexed(self, connection: sqlite3.Connection, row: Row) -> tuple[int, list[Turn]]:
+        """How many of the index's turns are those of the file, and the turns behind them."""
+        known = self._corpus.texts
+        if row.edition == self._index_head[0]:
+            return len(known), self.session.turns(connection, len(known), row.n_turns)
+        turns = self.session.turns(connection, 0, row.n_turns)
+        first = n_equal(known, turns)
+        return first, turns[first:]
+
+    def _take(self, row: Row, first: int, turns: list[Turn]) -> None:
+        """Index turns in the place of those from `first` on."""
         self._index_head = NOTHING
-        if first == 0:
-            self._corpus.truncate(0)
+        if first < len(self._corpus.texts):
+            self._corpus.truncate(first)
             self._counts.clear()
         n_frozen, *starts = json.loads(row.topics)
-        if first < n_frozen:
-            self._index(turns[:n_frozen])
-            self._corpus.topic_starts[:] = spread(starts, n_frozen)
-            turns = turns[n_frozen:]
-        self._index(turns)
+        n_left = max(n_frozen - first, 0)
+        self._index(turns[:n_left])
+        if n_frozen:
+            self._corpus.topic_starts[:n_frozen] = spread(starts, n_frozen)
+        self._index(turns[n_left:])
         self._index_head = row.head()
 
     def _index(self, turns: Sequence[tuple[str, str] | None]) -> None:
@@ -216,13 +246,14 @@ class SessionGatekeeper(ContextGatekeeper):
 
     def forget_turns(self, turn_ids: Sequence[int]) -> None:
         """`forget` several turns: all or none, and the file is written anew once."""
-        before, after = self.session.forget(turn_ids, self._topic_starts)
-        with self._lock:
+        with self._lock:  # before that of the file: `add_messages` takes both in this order
+            before, after = self.session.forget(turn_ids, self._topic_starts)
             if self._index_head == before.head():
                 for turn_id in turn_ids:
                     self._corpus.forget(turn_id)
                 self._index_head = after.head()
             self._counts.clear()
+            self._messages.forget(turn_ids, before, after)
         self.session.database.purge()
 
     def _topic_starts(self) -> list[int]:
@@ -242,6 +273,51 @@ class SessionGatekeeper(ContextGatekeeper):
                 self._corpus.truncate(min(n_turns, len(self._corpus.texts)))
                 self._index_head = after.edition, -1
             self._counts.clear()
+            self._messages.truncate(n_turns, before, after)
+
+    # --- chat messages
+
+    def add_messages(self, messages: Any) -> None:
+        """Add chat messages, as in memory; they are on disk, all of them or none, when this returns.
+
+        A file keeps them as JSON: a dict comes back as an equal dict, an object of a framework as an OpenAI message.
+        Raises ArgumentTypeError for a message that has no JSON form.
+        """
+        messages = messages_of(messages)  # it may be read twice
+        with self._lock:
+            with self.session.database.reading() as connection:  # what takes long keeps no writer waiting
+                self._catch_up_within(connection)
+            state = self._messages.log.state(self)
+            try:
+                with self.session.database.writing() as connection:
+                    before = self._catch_up_within(connection)
+                    state = self._messages.log.state(self)
+                    texts = list(self._corpus.texts)
+                    self._messages.log.add(self, messages, durable=False)
+                    after = self._messages.save(connection, before, self._corpus, texts)
+                    over_budget = self._over_budget_from(texts)
+            except BaseException:
+                self._messages.log.restore(self, state)
+                self._index_head = self._messages.head = NOTHING  # look again at what the file holds
+                raise
+            self._messages.settle(after)
+            self._index_head = after.head()
+        for turn_id, n_tokens in over_budget:
+            self._warn_of(range(turn_id, turn_id + 1), [(0, n_tokens)])
+
+    def _over_budget_from(self, texts: Sequence[Turn]) -> list[tuple[int, int]]:
+        """(turn id, tokens) of the turns that alone exceed the budget and were not among these."""
+        first = n_equal(texts, self._corpus.texts)
+        new = [(i, turn) for i, turn in enumerate(self._corpus.texts[first:], first)
+               if turn and (i >= len(texts) or texts[i] != turn)]
+        return [(new[i][0], n_tokens) for i, n_tokens in self._over_budget([turn for _, turn in new])]
+
+    def select_messages(self, messages_or_query: Any, **options: Any) -> FittedMessages:
+        """`ContextGatekeeper.select_messages`, of the messages and turns that the file holds now."""
+        with self._lock:
+            with self.session.database.reading() as connection:
+                self._catch_up_within(connection)
+            return super().select_messages(messages_or_query, **options)
 
     # --- choosing and reading
 
@@ -290,11 +366,3 @@ class SessionGatekeeper(ContextGatekeeper):
     def __repr__(self) -> str:
         return (f"SessionGatekeeper({self.session.path!r}, session={self.session.name!r}, user={self.session.user!r}, "
                 f"token_budget={self.token_budget})")
-
-
-def spread(starts: Sequence[int], n_turns: int) -> list[int]:
-    """For each of n_turns turns the last start up to it."""
-    topic_starts: list[int] = []
-    for start, end in zip(starts, [*starts[1:], n_turns], strict=True):
-        topic_starts += [start] * (end - start)
-    return topic_starts

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gatekeeper.errors import StoreError
 from gatekeeper.settings import Settings
-from gatekeeper.store.database import OPEN, PAGE_BYTES, Database, create, named_errors
+from gatekeeper.store.database import OPEN, Database, create, named_errors
 from gatekeeper.store.gate import DEFAULT_BUDGET
+from gatekeeper.store.log_check import FRAME_HEADER, PAGE_BYTES, WAL_HEADER, checksum_fits
 from gatekeeper.store.session import Row, Session, decode, new_edition, new_row, session_id, turn_checksum
 
 if TYPE_CHECKING:
@@ -21,12 +22,11 @@ if TYPE_CHECKING:
 
     from gatekeeper.store.session import Turn
 
-WAL_HEADER, FRAME_HEADER = 32, 24  # bytes
 TABLE_LEAF, INDEX_LEAF, INDEX_INTERIOR = 0x0D, 0x0A, 0x02
 CELLS_AT = {TABLE_LEAF: 8, INDEX_LEAF: 8, INDEX_INTERIOR: 12}  # where the cell pointers begin, by kind of page
-N_TURN_FIELDS, N_SESSION_FIELDS = 5, len(Row._fields) + 1
+N_TURN_FIELDS, N_SESSION_FIELDS = (5, 6), (13, 14)  # rows of schema version 1 have no messages
 # the head of a turn's record: its length, a session id of 8 bytes, a turn id
-TURN_HEAD = re.compile(rb"[\x06-\x1e]\x06[\x01-\x06\x08\x09]", re.DOTALL)
+TURN_HEAD = re.compile(rb"[\x06-\x23]\x06[\x01-\x06\x08\x09]", re.DOTALL)
 INTEGER_BYTES = (0, 1, 2, 3, 4, 6, 8)
 
 
@@ -35,10 +35,11 @@ class Unreadable(Exception):
 
 
 class Found(NamedTuple):
-    """What was found in a file: sessions by id, and for each id its turns by turn id."""
+    """What was found in a file: sessions by id, and for each id its turns, and the messages of some, by turn id."""
 
     rows: dict[int, Row]
     turns: dict[int, dict[int, Turn]]
+    messages: dict[int, dict[int, bytes]]
 
 
 class Pages:
@@ -53,7 +54,9 @@ class Pages:
             self._read_log(log)
 
     def _read_log(self, log: BinaryIO) -> None:
-        salt = log.read(WAL_HEADER)[16:24]
+        head = log.read(WAL_HEADER)
+        salt = head[16:24] if checksum_fits(head) else log.read(16)[8:]  # that of the first frame
+        log.seek(WAL_HEADER)
         at, waiting = WAL_HEADER, {}
         while len(head := log.read(FRAME_HEADER)) == FRAME_HEADER:
             if head[8:16] == salt:
@@ -81,7 +84,7 @@ class Scan:
 
     def __init__(self, pages: Pages) -> None:
         self.pages = pages
-        self.found = Found({}, {})
+        self.found = Found({}, {}, {})
         self._overflow: set[int] = set()  # pages that belong to a row that was read
         self._broken: list[int] = []
 
@@ -149,23 +152,29 @@ class Scan:
 
     def _take(self, values: list[Any], used: set[int], rowid: int) -> None:
         """Keep a record if it is a turn or a session as it was written."""
-        if len(values) == N_TURN_FIELDS:
-            session, turn_id, user, assistant, checksum = values
-            if not self._is_turn(values) or turn_checksum(session, turn_id, user, assistant) != checksum:
+        if len(values) in N_TURN_FIELDS:
+            session, turn_id, user, assistant, checksum, messages = (*values, None)[:6]
+            if not self._is_turn(values) or turn_checksum(session, turn_id, user, assistant, messages) != checksum:
                 raise Unreadable
             turn = None if user is None else (decode(user), decode(assistant))
-            self.found.turns.setdefault(session, {}).setdefault(turn_id, turn)
-        elif len(values) == N_SESSION_FIELDS:
-            row = Row(signed(rowid, 8), *values[1:-1])
-            if row.checksum() != values[-1] or session_id(decode(row.user), decode(row.name)) != row.id:
+            if turn_id not in self.found.turns.setdefault(session, {}):
+                self.found.turns[session][turn_id] = turn
+                if messages is not None:
+                    self.found.messages.setdefault(session, {})[turn_id] = messages
+        elif len(values) in N_SESSION_FIELDS:
+            _, *fields, checksum = values[:13]
+            row = Row(signed(rowid, 8), *fields, *values[13:])
+            if row.checksum() != checksum or session_id(decode(row.user), decode(row.name)) != row.id:
                 raise Unreadable
             self.found.rows.setdefault(row.id, row)
         self._overflow |= used
 
     @staticmethod
     def _is_turn(values: list[Any]) -> bool:
-        session, turn_id, user, assistant, _ = values
+        session, turn_id, user, assistant, _, messages = (*values, None)[:6]
         has_texts = isinstance(user, bytes) and isinstance(assistant, bytes)
+        if not (messages is None or (has_texts and isinstance(messages, bytes))):
+            return False
         return (isinstance(session, int) and isinstance(turn_id, int) and turn_id >= 0
                 and (has_texts or user is assistant is None))
 
@@ -202,7 +211,7 @@ def serial_types(data: bytes, at: int) -> tuple[list[int], int]:
     while next_type < at + n_head:
         kind, next_type = varint(data, next_type)
         types.append(kind)
-        if len(types) > N_SESSION_FIELDS:
+        if len(types) > max(N_SESSION_FIELDS):
             raise Unreadable
     return types, at + n_head
 
@@ -221,7 +230,7 @@ def value_bytes(kind: int) -> int:
 def record_bytes(page: bytes, at: int) -> int:
     """Bytes of the record whose head begins at `at`."""
     types, values_at = serial_types(page, at)
-    if len(types) != N_TURN_FIELDS:
+    if len(types) not in N_TURN_FIELDS:
         raise Unreadable
     return values_at - at + sum(map(value_bytes, types))
 
@@ -287,6 +296,7 @@ def save(database: Database, number: int, found: Found) -> dict[str, Any]:
     lost = [turn_id for turn_id in range(row.n_turns) if turn_id not in turns]
     with database.writing() as connection:
         session.make_within(connection, row._replace(id=session.id, n_turns=0, edition=new_edition()))
-        session.append_within(connection, [turns.get(turn_id) for turn_id in range(row.n_turns)])
+        session.append_within(connection, [turns.get(turn_id) for turn_id in range(row.n_turns)],
+                              found.messages.get(number))
     return {"session": name, "user": user, "n_turns": row.n_turns, "n_saved": row.n_turns - len(lost),
             "lost_turns": lost}

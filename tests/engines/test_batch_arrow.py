@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -143,7 +144,10 @@ def test_columns_go_through_as_they_are() -> None:
 
 @pytest.mark.parametrize(("table", "error", "message"), [
     (pa.table({"turns": pa.nulls(1)}), ArgumentValueError, "one column 'query'"),
-    (pa.table({"query": ["a"]}), ArgumentValueError, "one column 'turns', got the columns"),
+    (pa.table({"query": ["a"]}), ArgumentValueError, "one column 'turns' or 'messages', got the columns"),
+    (pa.table({"turns": pa.nulls(1), "messages": pa.nulls(1), "query": ["a"]}), ArgumentValueError,
+     "one column 'turns' or 'messages'"),
+    (pa.table({"messages": [["a"]], "query": ["a"]}), ArgumentTypeError, "messages must be a list of structs, or a"),
     (pa.table({"turns": ["a"], "query": ["a"]}), ArgumentTypeError, "turns must be a list of structs"),
     (pa.table({"turns": [[["a", "b"]]], "query": ["a"]}), ArgumentTypeError, "turns must be a list of structs"),
     (pa.table({"turns": [[{"user": 1, "assistant": "b"}]], "query": ["a"]}), ArgumentTypeError, "user must be a str"),
@@ -182,3 +186,53 @@ def test_a_batch_is_read_when_it_is_asked_for() -> None:
     for n in range(3):
         assert n_read == n
         next(answered)
+
+
+# --- messages
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "ttl", "arguments": '{"key": "锁"}'}}
+CHAT: list[dict[str, Any]] = [
+    {"role": "system", "content": "brief"},
+    {"role": "user", "content": [{"type": "text", "text": "Redis 惰性删除是什么"}]},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c1", "content": "redis 30 s"},
+    {"role": "assistant", "content": "访问时才检查键是否过期。"},
+    {"role": "user", "content": "Git rebase 怎么用"}, {"role": "assistant", "content": "先切到功能分支。"},
+]  # fmt: skip
+PLAIN = [message for message in CHAT if message["role"] != "user"] + [
+    {"role": "user", "content": "redis keys?"}, {"role": "assistant", "content": "lazily"}]
+
+
+def decided_on(messages: list[dict[str, Any]], query: str) -> tuple[Any, ...]:
+    gate = ContextGatekeeper(4000)
+    gate.add_messages(messages)
+    selected = [{key: block[key] for key in ("turn_id", "user", "assistant", "score")} for block in gate.select(query)]
+    return selected, gate.build_prompt(query), None
+
+
+def answers_of(table: Any) -> list[tuple[Any, ...]]:
+    return [(row["selected"], row["prompt"], row["error"]) for row in select_table(table).to_pylist()]
+
+
+def test_messages_are_read_as_a_gatekeeper_reads_them() -> None:
+    table = pa.table({"messages": [PLAIN, PLAIN[:2], []], "query": ["redis keys", "ttl", "x"]})
+    assert pa.types.is_struct(table.column("messages").type.value_type)  # a field that one message lacks is null there
+    wanted = [decided_on(PLAIN, "redis keys"), decided_on(PLAIN[:2], "ttl"), decided_on([], "x")]
+    assert answers_of(table) == wanted
+    assert select_table(table).column_names == ["query", "selected", "prompt", "tokens", "error"]
+    texts = [json.dumps(messages) for messages in (CHAT, PLAIN)]
+    for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())):
+        table = pa.table({"messages": pa.array(texts).cast(kind), "query": ["惰性删除", "redis keys"]})
+        assert answers_of(table) == [decided_on(CHAT, "惰性删除"), decided_on(PLAIN, "redis keys")]
+
+
+def test_bad_messages_say_why() -> None:
+    texts = [None, "{", '"x"', '[{"role": "nobody"}]', "[3]", "[" * 100_000, json.dumps(CHAT)]
+    answered = [row["error"] for row in select_table(pa.table({"messages": texts, "query": ["x"] * 7})).to_pylist()]
+    assert answered[0] == "messages is null"
+    assert answered[1].startswith("ArgumentValueError: messages must be a JSON list")
+    assert answered[2].startswith("ArgumentTypeError: messages must be a list of messages, got str")
+    assert answered[3].startswith("ArgumentValueError: messages[0]: a role is one of")
+    assert answered[4].startswith("ArgumentTypeError: messages[0]: expected a message with a role, got int")
+    assert answered[5].startswith("ArgumentValueError: messages must be a JSON list")
+    assert answered[6] is None

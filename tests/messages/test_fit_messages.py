@@ -27,6 +27,7 @@ from gatekeeper import (
 )
 from gatekeeper.corpus import Corpus
 from gatekeeper.messages import forget_all
+from gatekeeper.messages.fit import MessageFitter
 from gatekeeper.tokens import estimate_tokens_by_script
 
 PLENTY = 10**9
@@ -471,3 +472,15 @@ def test_threads_with_the_same_beginning_do_not_mix() -> None:
 
 def test_fit_messages_is_found_where_it_is_named() -> None:
     assert gatekeeper.fit_messages is fit_messages
+
+
+def test_an_error_names_the_place_of_the_message_whatever_is_remembered() -> None:
+    good = [{"role": "user", "content": "redis"}, {"role": "assistant", "content": "ok", "id": "a"},
+            {"role": "user", "content": "lock"}]  # fmt: skip
+    fitter = MessageFitter(4000)
+    for _ in range(2):
+        for bad in (None, {"role": "user", "content": [None]}, {"role": "nobody"}):
+            for place in range(3):
+                with pytest.raises((ArgumentTypeError, ArgumentValueError), match=rf"^messages\[{place}\]"):
+                    fitter.fit([*good[:place], bad, *good[place + 1 :]])
+        fitter.fit(good)

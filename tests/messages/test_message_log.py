@@ -75,9 +75,27 @@ def test_without_an_id_the_very_object_is_known() -> None:
     messages = [{"role": "user", "content": "ok"}, {"role": "assistant", "content": "ok"}]
     gate = gate_with(messages)
     gate.add_messages(messages)
+    gate.add_messages(messages[1:])
     assert len(gate) == 1
-    gate.add_messages([dict(message) for message in messages])
+    gate.add_messages([dict(messages[0])])
     assert len(gate) == 2
+
+
+def test_without_ids_a_list_that_begins_with_all_that_is_known_has_only_grown() -> None:
+    messages = [{"role": "system", "content": "brief"}, {"role": "user", "content": "a redis lock"},
+                {"role": "assistant", "content": "ok"}]  # fmt: skip
+    more = {"role": "user", "content": "a redis lock"}
+    gate = gate_with(messages)
+    for grown in (messages, [*messages, more]):
+        gate.add_messages([dict(message) for message in grown])
+        before = decision(gate, "redis")
+        gate.add_messages([dict(message) for message in grown])
+        assert decision(gate, "redis") == before
+    assert turns_of(gate) == [("a redis lock", "ok"), ("a redis lock", "")]
+    assert gate.select_messages([dict(message) for message in [*messages, more]]) == [*messages, more]
+    edited = [messages[0], {"role": "user", "content": "no"}, *messages[2:]]
+    gate.add_messages([dict(message) for message in edited])
+    assert len(gate) == 3
 
 
 def test_a_changed_message_takes_the_place_of_the_old_one() -> None:

@@ -272,6 +272,7 @@ def test_mcp_is_documented_and_says_what_it_lacks(monkeypatch: pytest.MonkeyPatc
     assert "pip install 'context-gatekeeper[mcp]'" in result.stderr
 
 
+@pytest.mark.mcp
 def test_mcp_refuses_a_library_that_cannot_lie_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GATEKEEPER_HOME", "relative")
     result = call("mcp")

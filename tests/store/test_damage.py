@@ -13,7 +13,7 @@ from damage import LONG, SESSIONS, contents, flip, make, outcome, text_of
 import gatekeeper
 from gatekeeper import StoreCorruptError, StoreError
 from gatekeeper.store import files
-from gatekeeper.store.database import PAGE_BYTES
+from gatekeeper.store.log_check import PAGE_BYTES
 from gatekeeper.store.recovery import recover
 
 N_TURNS = 60
