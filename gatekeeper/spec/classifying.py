@@ -177,7 +177,12 @@ def is_chat(request: Request) -> bool:
     """Greeting, thanks, small talk, a bare "go on", or a question without an edit verb."""
     if not request.text.strip():
         return True
-    if request.spans or request.has(*_EDITS):
+    if request.spans:
+        return False
+    edits = request.with_tag(*_EDITS)
+    if request.has("ask"):
+        edits = [token for token in edits if "defect" not in token.tags]  # why it fails is a question
+    if edits:
         return False
     if request.has("smalltalk", "ask"):
         return True

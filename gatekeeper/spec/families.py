@@ -10,6 +10,7 @@ from gatekeeper.spec.request import Request, Token
 
 VALUE, CONTAINER, ATTRIBUTE = "value", "container", "attribute"
 ATOMIC_CONTAINERS = ("button", "column", "route")  # with content: one step, level 1
+_THINGS = frozenset({"button", "column", "route", "dialog", "card", "tab", "component", "field", "api"})
 OTHER_CONTAINERS = ("dialog", "card", "tab", "component", "field", "api")  # with content: level 2
 _WINDOW = 8  # characters between verb and noun of a value edit
 _CONTAINER_WINDOW = 12
@@ -60,13 +61,31 @@ def _is_value_edit(request: Request, noun_tag: str, *after: str) -> bool:
     verbs = request.with_tag("change", *after)
     for noun in request.with_tag(noun_tag) if verbs else ():
         for verb in verbs:
+            if verb.clause == noun.clause + 1 and _opens_clause(request, verb) and not request.is_english:
+                return True  # 标题有错字，改一下
             if verb.clause != noun.clause or verb is noun:
                 continue
-            if "change" in verb.tags and 0 <= noun.start - verb.end <= window:
+            if "change" in verb.tags and 0 <= noun.start - verb.end and _distance(request, verb, noun) <= window:
                 return True
-            if verb.tags & {*after, "change"} and 0 <= verb.start - noun.end <= window:
+            if 0 <= verb.start - noun.end and _distance(request, noun, verb) <= window:
                 return True
     return False
+
+
+def _distance(request: Request, first: Token, second: Token) -> int:
+    """Characters between two words; in Chinese an identifier between them counts for nothing."""
+    between = second.start - first.end
+    if request.is_english or between <= _WINDOW:
+        return between
+    inner = (token for token in request.tokens if first.end <= token.start and token.end <= second.start)
+    return between - sum(len(token.word) for token in inner if "latin" in token.tags)
+
+
+def _opens_clause(request: Request, verb: Token) -> bool:
+    """Whether a change is the first thing that its clause says, and the clause changes nothing else."""
+    start, end = request.clause_of(verb)
+    is_plain = verb.tags & {"become", "adjust"} or not essence(request, verb.end, end)
+    return bool(is_plain) and not essence(request, start, verb.start)
 
 
 def _copy(request: Request) -> Found | None:
@@ -136,7 +155,7 @@ def _button_attribute(request: Request) -> Found | None:
 
 
 def _column(request: Request) -> Found | None:
-    changed = _changed(request, "column")
+    changed = _changed(request, "column") or _extended(request)
     if (
         changed is None
         and any(token.word == "列宽" for token in request.with_tag("add", "column"))
@@ -144,6 +163,21 @@ def _column(request: Request) -> Found | None:
     ):
         return Found("column", ATTRIBUTE)  # 加列宽: wider, not one more
     return changed or _container(request, "column", "column")
+
+
+def _extended(request: Request) -> Found | None:
+    """搜索项加上手机号: one more of a kind that stands before the verb, with its content behind it."""
+    for noun in request.with_tag("column"):
+        if "column-bare" in noun.tags or "attribute-column" in noun.tags or request.is_english:
+            continue
+        for verb in request.with_tag("add"):
+            if verb.start != noun.end or verb.clause != noun.clause:
+                continue
+            _, end = request.clause_of(verb)
+            is_other = any(verb.end <= token.start < end and token.tags & _THINGS for token in request.tokens)
+            if not is_other and essence(request, verb.end, end):
+                return Found("column", CONTAINER)
+    return None
 
 
 def _route(request: Request) -> Found | None:
@@ -156,7 +190,7 @@ def _changed(request: Request, key: str) -> Found | None:
     for i, noun in enumerate(request.tokens):
         if key not in noun.tags:
             continue
-        if "column-bare" not in noun.tags and _precedes_change(request, noun):
+        if "column-bare" not in noun.tags and (_precedes_change(request, noun) or _its_attribute_changes(request, noun)):
             return Found(key, ATTRIBUTE)
         if not _has_change_before(request, i, key):
             continue
@@ -203,6 +237,17 @@ def _precedes_change(request: Request, noun: Token) -> bool:
     )
 
 
+def _its_attribute_changes(request: Request, noun: Token) -> bool:
+    """菜单顺序调整一下: an attribute directly behind the noun, and a change directly behind that."""
+    return any(
+        token.start >= noun.end
+        and request.text[noun.end : token.start] in ("", "的")
+        and token.clause == noun.clause
+        and _precedes_change(request, token)
+        for token in request.with_tag("attribute")
+    )
+
+
 def _has_attribute(request: Request, noun: Token) -> bool:
     """Whether an attribute follows the noun, with 的 or nothing between, or in English stands beside it."""
     for token in request.with_tag("attribute"):
@@ -243,7 +288,7 @@ def _container(request: Request, family: str, noun_tag: str, *verb_tags: str) ->
 
 def _as_found(request: Request, family: str, verb: Token, noun: Token) -> Found:
     deleting = "remove" in verb.tags
-    words = request.text[min(verb.start, noun.start) : max(verb.end, noun.end)]
+    words = request.written[min(verb.start, noun.start) : max(verb.end, noun.end)]
     if deleting:
         return Found(family, CONTAINER, True, says_which(request, verb, noun), words)
     if verb.start >= noun.end:  # 导出按钮加一个

@@ -63,7 +63,7 @@ _NO_FIELD = frozenset(
 
 def infer(request: Request) -> Inferred:
     """Everything that the text gives. Identifiers are looked for without paths and file names."""
-    return Inferred(_component(request.text), _field(request), _default(request.text), request.file)
+    return Inferred(_component(request.text), _field(request), _default(request), request.file)
 
 
 def _component(text: str) -> str | None:
@@ -152,15 +152,17 @@ _NO_NAME = _COMPONENT | {
 }
 
 
-def _default(text: str) -> str | None:
+def _default(request: Request) -> str | None:
+    text = request.text
     if "值" not in text and "默认" not in text and "default" not in text.lower() and "初始" not in text:
         return None
     for pattern in _DEFAULTS:
         for match in re.finditer(pattern, text):
-            value = match["quoted"] or match["plain"]
-            if match["quoted"] is None and (not value or value.startswith(_NO_VALUE)):
+            group = "quoted" if match["quoted"] is not None else "plain"
+            value = match[group]
+            if group == "plain" and (not value or value.startswith(_NO_VALUE)):
                 continue
             value = re.sub(_TRAILING, "", value)
             if value:
-                return value
+                return request.written[match.start(group) : match.start(group) + len(value)]
     return None

@@ -182,17 +182,35 @@ def _reaches_system(request: Request, verb: Token, arrow: Token) -> bool:
     has_technology = any(
         _is_technology(token) or "version-word" in token.tags for token in request.tokens if token.clause == verb.clause
     )
+    if "migrate" in verb.tags and _leaves_technology(request, verb):
+        return True
     version = re.search(_VERSION, request.hidden[arrow.end : end])
     number_follows = request.hidden[arrow.end : end].strip()[:1].isdigit()
     return bool(version) or (has_technology and number_follows)
 
 
+def _leaves_technology(request: Request, verb: Token) -> bool:
+    """从 Java 迁移到 …: away from a technology, wherever to."""
+    return any(
+        _is_technology(token)
+        and token.clause == verb.clause
+        and token.end <= verb.start
+        and request.text[max(0, token.start - 2) : token.start].strip() in ("从", "由")
+        for token in request.tokens
+    )
+
+
 def _is_ddl(request: Request) -> bool:
     if _plain(request, "ddl", "ddl-column"):
         return True
-    if any(_is_near(request, noun, "change", "add", "remove") for noun in _plain(request, "ddl-noun")):
+    if any(_OPENS_INDEX.match(request.hidden, verb.end) for verb in _plain(request, "ddl-verb")):
+        return True
+    if any(_is_near(request, noun, "change", "add", "remove", "ddl-verb") for noun in _plain(request, "ddl-noun")):
         return True
     return any(_opens_table(request, verb) for verb in _plain(request, "ddl-verb"))
+
+
+_OPENS_INDEX = re.compile(r"(?:一?个|一?条)?(?:新的?)?(?:唯一|联合|普通|复合|组合|全文)?索引(?!页|栏|条|图|列表|器)")
 
 
 def _opens_table(request: Request, verb: Token) -> bool:

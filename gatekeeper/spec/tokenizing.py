@@ -324,6 +324,7 @@ _CATEGORIES = (
 
 def infer_category(text: str) -> str:
     """bugfix, refactor, frontend or feature; "" when unsure. A defect that is not the thing to add wins."""
+    text = fold(text)
     for match in _DEFECT.finditer(text):
         if not _ADDING.search(text, max(0, match.start() - 20), match.start()):
             return "bugfix"
