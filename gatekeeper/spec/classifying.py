@@ -180,11 +180,11 @@ def is_chat(request: Request) -> bool:
     if request.spans:
         return False
     edits = request.with_tag(*_EDITS)
-    if request.has("ask"):
-        edits = [token for token in edits if "defect" not in token.tags]  # why it fails is a question
+    if request.has("ask-meaning"):
+        edits = [token for token in edits if "defect" not in token.tags]  # what an error means is a question
     if edits:
         return False
-    if request.has("smalltalk", "ask"):
+    if request.has("smalltalk", "ask", "ask-meaning"):
         return True
     if request.has("greeting", "thanks", "continuation"):
         left = request.hidden
