@@ -189,6 +189,9 @@ def is_chat(request: Request) -> bool:
     if request.has("greeting", "thanks", "continuation"):
         left = request.hidden
         for token in sorted(request.with_tag("greeting", "thanks", "continuation"), key=lambda t: -t.start):
-            left = left[: token.start] + left[token.end :]
+            start, end = request.clause_of(token)
+            if token.start > start or "thanks" not in token.tags:  # "thanks" and what for
+                start, end = token.start, token.end
+            left = left[:start] + left[end:]
         return not essence(Request(left), 0, len(Request(left).text))
     return False

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from gatekeeper.spec.content import essence, has_quote, says_what, says_which
 from gatekeeper.spec.decision import Inferred
-from gatekeeper.spec.request import Request, Token
+from gatekeeper.spec.request import HIDDEN, Request, Token
 
 VALUE, CONTAINER, ATTRIBUTE = "value", "container", "attribute"
 ATOMIC_CONTAINERS = ("button", "column", "route")  # with content: one step, level 1
@@ -30,7 +31,7 @@ class Found(NamedTuple):
 
 def find_family(request: Request) -> Found | None:
     """The first family that fires, in a fixed order."""
-    if not request.has("change", "become", "adjust", "add", "register", "remove", "rename-verb", "tiny", "button"):
+    if not request.has("change", "become", "adjust", "add", "register", "remove", "rename-verb", "tiny", "button") and not request.quotes:
         return None
     for find in (_copy, _style, _button, _button_attribute, _column, _route, _constant, _rename, _tiny):
         found = find(request)
@@ -89,7 +90,14 @@ def _opens_clause(request: Request, verb: Token) -> bool:
 
 
 def _copy(request: Request) -> Found | None:
-    return Found("copy", VALUE) if _is_value_edit(request, "copy", "become") else None
+    is_copy = _is_value_edit(request, "copy", "become") or _REWORDS.search(request.hidden)
+    return Found("copy", VALUE) if is_copy else None
+
+
+# one quoted text becomes another: 「保存」改成「提交」
+_REWORDS = re.compile(
+    rf"{HIDDEN}.\s?(?:改成|改为|换成|换为|改|换|替换成|替换为|变成|to|with|into|→|->)\s?[^\s{HIDDEN}]{HIDDEN}", re.IGNORECASE
+)
 
 
 def _style(request: Request) -> Found | None:

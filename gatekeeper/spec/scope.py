@@ -18,7 +18,7 @@ _UI = frozenset(
 
 def find_large_scope(request: Request) -> str | None:
     """architecture, refactor, migration, ddl or cross-cutting; None for less."""
-    if not request.has(*_SCOPE_TAGS) and "表" not in request.hidden:
+    if not request.has(*_SCOPE_TAGS) and "表" not in request.hidden and "table" not in request.hidden.lower():
         return None
     for name, holds in _RULES:
         if holds(request):
@@ -207,9 +207,13 @@ def _is_ddl(request: Request) -> bool:
         return True
     if any(_is_near(request, noun, "change", "add", "remove", "ddl-verb") for noun in _plain(request, "ddl-noun")):
         return True
+    if request.is_english and _DATABASE.search(request.hidden) and _CREATES_TABLE.search(request.hidden):
+        return True
     return any(_opens_table(request, verb) for verb in _plain(request, "ddl-verb"))
 
 
+_DATABASE = re.compile(r"(?i)\b(?:database|db|schema|sql|mysql|postgres(?:ql)?|sqlite|oracle)\b")
+_CREATES_TABLE = re.compile(r"(?i)\b(?:create|add|drop|alter)\b[^,.;\n]{0,40}\btables?\b")
 _OPENS_INDEX = re.compile(r"(?:一?个|一?条)?(?:新的?)?(?:唯一|联合|普通|复合|组合|全文)?索引(?!页|栏|条|图|列表|器)")
 
 
