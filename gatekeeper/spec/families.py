@@ -11,6 +11,7 @@ from gatekeeper.spec.request import HIDDEN, Request, Token
 
 VALUE, CONTAINER, ATTRIBUTE = "value", "container", "attribute"
 ATOMIC_CONTAINERS = ("button", "column", "route")  # with content: one step, level 1
+_EDITS = ("change", "become", "adjust", "add", "register", "remove", "rename-verb", "tiny", "button")
 _THINGS = frozenset({"button", "column", "route", "dialog", "card", "tab", "component", "field", "api"})
 OTHER_CONTAINERS = ("dialog", "card", "tab", "component", "field", "api")  # with content: level 2
 _WINDOW = 8  # characters between verb and noun of a value edit
@@ -31,7 +32,7 @@ class Found(NamedTuple):
 
 def find_family(request: Request) -> Found | None:
     """The first family that fires, in a fixed order."""
-    if not request.has("change", "become", "adjust", "add", "register", "remove", "rename-verb", "tiny", "button") and not request.quotes:
+    if not request.has(*_EDITS) and not request.quotes:
         return None
     for find in (_copy, _style, _button, _button_attribute, _column, _route, _constant, _rename, _tiny):
         found = find(request)
@@ -66,9 +67,9 @@ def _is_value_edit(request: Request, noun_tag: str, *after: str) -> bool:
                 return True  # 标题有错字，改一下
             if verb.clause != noun.clause or verb is noun:
                 continue
-            if "change" in verb.tags and 0 <= noun.start - verb.end and _distance(request, verb, noun) <= window:
+            if "change" in verb.tags and noun.start - verb.end >= 0 and _distance(request, verb, noun) <= window:
                 return True
-            if 0 <= verb.start - noun.end and _distance(request, noun, verb) <= window:
+            if verb.start - noun.end >= 0 and _distance(request, noun, verb) <= window:
                 return True
     return False
 
@@ -96,7 +97,8 @@ def _copy(request: Request) -> Found | None:
 
 # one quoted text becomes another: 「保存」改成「提交」
 _REWORDS = re.compile(
-    rf"{HIDDEN}.\s?(?:改成|改为|换成|换为|改|换|替换成|替换为|变成|to|with|into|→|->)\s?[^\s{HIDDEN}]{HIDDEN}", re.IGNORECASE
+    rf"{HIDDEN}.\s?(?:改成|改为|换成|换为|改|换|替换成|替换为|变成|to|with|into|→|->)\s?[^\s{HIDDEN}]{HIDDEN}",
+    re.IGNORECASE,
 )
 
 
@@ -198,7 +200,8 @@ def _changed(request: Request, key: str) -> Found | None:
     for i, noun in enumerate(request.tokens):
         if key not in noun.tags:
             continue
-        if "column-bare" not in noun.tags and (_precedes_change(request, noun) or _its_attribute_changes(request, noun)):
+        is_changed = _precedes_change(request, noun) or _its_attribute_changes(request, noun)
+        if is_changed and "column-bare" not in noun.tags:
             return Found(key, ATTRIBUTE)
         if not _has_change_before(request, i, key):
             continue

@@ -184,6 +184,14 @@ def tag_overlap(query_tags: Iterable[str], template_tags: Iterable[str]) -> floa
     return len(wanted & {tag_key(tag) for tag in query_tags}) / len(wanted) if wanted else 0.0
 
 
+def shared_tags(query_tags: Iterable[str], template_tags: Iterable[str]) -> list[tuple[str, str]]:
+    """The tags of one meaning, as the query and as the template spells them, in the order of the template."""
+    spelled: dict[str, str] = {}
+    for tag in query_tags:
+        spelled.setdefault(tag_key(tag), tag)
+    return [(spelled[tag_key(tag)], tag) for tag in template_tags if tag_key(tag) in spelled]
+
+
 def priors_of(query: Query, template: Template, *, repo: str = "", usage: Usage = _NEVER) -> Priors:
     """What speaks for a template besides its words. repo: the hash of the current project."""
     return Priors(

@@ -158,12 +158,15 @@ def _lexer(words: WordList) -> _Lexer:
 
 
 _DDL = frozenset({"ddl", "ddl-column"})
+TABLE_TAIL = frozenset("单格头尾示现明演决情面率白达盘针带记稿述扬层哥姐弟妹彰征态")  # what makes of 表 no table
 
 
 def _is_ui(low: str, start: int, place: int, word: str, lexer: _Lexer) -> bool:
     """Whether a word of tables speaks of a screen: its last character begins another word (加列宽, 新增表单), or the
     clause that starts at `start` names a screen before it (表格加列)."""
     last = place + len(word) - 1
+    if word[-1] == "表" and low[last + 1 : last + 2] in TABLE_TAIL:
+        return True
     longer = (low[last : last + size] for size in lexer.lengths.get(low[last], ()))
     if any(len(other) > 1 and other in lexer.tags for other in longer):
         return True

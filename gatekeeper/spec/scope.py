@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 
 from gatekeeper.spec.lexicon import word_list
-from gatekeeper.spec.request import Request, Token
+from gatekeeper.spec.request import TABLE_TAIL, Request, Token
 
 _VERSION = r"(?<![\w.])[vV]\d+(?:\.\w+)*|(?<![\w.])\d+\.\w+(?:\.\w+)*|(?<=[A-Za-z] )\d+(?![\w%])"
 _TABLE_HEAD = frozenset("列报图代发手仪量外钟水电气秒怀腕课程")
-_TABLE_TAIL = frozenset("单格头尾示现明演决情面率白达盘针带记稿述扬层哥姐弟妹彰征态")
 _INNER = r"[A-Za-z0-9_\u4e00-\u9fff ]*"
 _UI = frozenset(
     {"button", "column", "route", "dialog", "tab", "page", "card", "component", "operation", "api", "field"}
@@ -234,7 +233,7 @@ def _is_table_word(request: Request, verb: Token, place: int) -> bool:
     if not re.fullmatch(_INNER, text[verb.end : place]) or text[place - 1 : place] in _TABLE_HEAD:
         return False
     following = text[place + 1 : place + 2]
-    if following in _TABLE_TAIL and following:
+    if following in TABLE_TAIL and following:
         return False
     for token in request.tokens:
         if token.start <= place < token.end and token.word not in ("表",):

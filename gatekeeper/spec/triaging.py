@@ -24,7 +24,7 @@ from gatekeeper.spec.decision import (
     Triage,
 )
 from gatekeeper.spec.families import OTHER_CONTAINERS, find_other_container
-from gatekeeper.spec.request import Request
+from gatekeeper.spec.request import Request, Token
 from gatekeeper.spec.routing import ROUTES
 from gatekeeper.spec.settings import SHORT_LENGTH
 
@@ -249,7 +249,7 @@ def _named_page(request: Request) -> str | None:
 def _named_operation(request: Request) -> str | None:
     """订单导出: an entity and an operation."""
     for operation in request.with_tag("operation"):
-        name = _before(request, operation.start)
+        name = _before(request, operation.start) or _module_before(request, operation)
         if len(name) >= _MIN_ENTITY:
             return f"operation:{name}{operation.word}"
         start, _ = request.clause_of(operation)
@@ -264,6 +264,16 @@ def _named_operation(request: Request) -> str | None:
         if subject and len(essence(request, start, subject.start)) >= _MIN_ENTITY:
             return f"operation:{essence(request, start, subject.start)}{operation.word}"
     return None
+
+
+def _module_before(request: Request, operation: Token) -> str:
+    """库存模块支持盘点: a page or module with a name of its own, earlier in the clause."""
+    for kind in request.with_tag("page", "page-kind", "big"):
+        if kind.clause == operation.clause and kind.end <= operation.start:
+            name = _before(request, kind.start)
+            if len(name) >= _MIN_ENTITY:
+                return name + kind.word
+    return ""
 
 
 def _identifier(request: Request) -> str | None:
