@@ -91,14 +91,15 @@ def _opens_clause(request: Request, verb: Token) -> bool:
 
 
 def _copy(request: Request) -> Found | None:
-    is_copy = _is_value_edit(request, "copy", "become") or _REWORDS.search(request.hidden)
-    return Found("copy", VALUE) if is_copy else None
+    if _is_value_edit(request, "copy", "become"):
+        return Found("copy", VALUE)
+    is_reworded = len(request.quotes) > 1 and re.search(_REWORDS, request.hidden)
+    return Found("copy", VALUE) if is_reworded else None
 
 
 # one quoted text becomes another: 「保存」改成「提交」
-_REWORDS = re.compile(
-    rf"{HIDDEN}.\s?(?:改成|改为|换成|换为|改|换|替换成|替换为|变成|to|with|into|→|->)\s?[^\s{HIDDEN}]{HIDDEN}",
-    re.IGNORECASE,
+_REWORDS = (
+    rf"(?i){HIDDEN}.\s?(?:改成|改为|换成|换为|改|换|替换成|替换为|变成|to|with|into|→|->)\s?[^\s{HIDDEN}]{HIDDEN}"
 )
 
 

@@ -200,20 +200,30 @@ def _leaves_technology(request: Request, verb: Token) -> bool:
 
 
 def _is_ddl(request: Request) -> bool:
-    if _plain(request, "ddl", "ddl-column"):
-        return True
-    if any(_OPENS_INDEX.match(request.hidden, verb.end) for verb in _plain(request, "ddl-verb")):
+    if _plain(request, "ddl", "ddl-column") or _opens_index(request) or _creates_table(request):
         return True
     if any(_is_near(request, noun, "change", "add", "remove", "ddl-verb") for noun in _plain(request, "ddl-noun")):
-        return True
-    if request.is_english and _DATABASE.search(request.hidden) and _CREATES_TABLE.search(request.hidden):
         return True
     return any(_opens_table(request, verb) for verb in _plain(request, "ddl-verb"))
 
 
-_DATABASE = re.compile(r"(?i)\b(?:database|db|schema|sql|mysql|postgres(?:ql)?|sqlite|oracle)\b")
-_CREATES_TABLE = re.compile(r"(?i)\b(?:create|add|drop|alter)\b[^,.;\n]{0,40}\btables?\b")
-_OPENS_INDEX = re.compile(r"(?:一?个|一?条)?(?:新的?)?(?:唯一|联合|普通|复合|组合|全文)?索引(?!页|栏|条|图|列表|器)")
+_DATABASE = r"(?i)\b(?:database|db|schema|sql|mysql|postgres(?:ql)?|sqlite|oracle)\b"
+_CREATES_TABLE = r"(?i)\b(?:create|add|drop|alter)\b[^,.;\n]{0,40}\btables?\b"
+_OPENS_INDEX = r"(?:一?个|一?条)?(?:新的?)?(?:唯一|联合|普通|复合|组合|全文)?索引(?!页|栏|条|图|列表|器)"
+
+
+def _opens_index(request: Request) -> bool:
+    """加一个唯一索引: a creating verb and an index directly behind it."""
+    text = request.hidden
+    return "索引" in text and any(
+        re.match(_OPENS_INDEX, text[verb.end : verb.end + 16]) for verb in _plain(request, "ddl-verb")
+    )
+
+
+def _creates_table(request: Request) -> bool:
+    """Create a table, in English: of a database, which must be named, or it may be one of a page."""
+    text = request.hidden
+    return request.is_english and bool(re.search(_CREATES_TABLE, text) and re.search(_DATABASE, text))
 
 
 def _opens_table(request: Request, verb: Token) -> bool:
