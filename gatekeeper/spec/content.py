@@ -47,7 +47,7 @@ def _endings() -> tuple[tuple[str, ...], tuple[str, ...]]:
 def essence(request: Request, start: int, end: int, *, is_removal: bool = False, pages_count: bool = False) -> str:
     """What is left of a piece of text without classifiers, bare adjectives, places, particles and marks."""
     parts, last = [], start
-    tokens = [token for token in request.tokens if start <= token.start and token.end <= end]
+    tokens = request.within(start, end)
     for i, token in enumerate(tokens):
         parts.append(request.text[last : token.start])
         last = token.end

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from typing import NamedTuple
 
 from gatekeeper.spec.content import essence, has_quote, says_what, says_which
 from gatekeeper.spec.decision import Inferred
-from gatekeeper.spec.request import HIDDEN, Request, Token
+from gatekeeper.spec.request import HIDDEN, LONGEST, Request, Token
 
 VALUE, CONTAINER, ATTRIBUTE = "value", "container", "attribute"
 ATOMIC_CONTAINERS = ("button", "column", "route")  # with content: one step, level 1
 _EDITS = ("change", "become", "adjust", "add", "register", "remove", "rename-verb", "tiny", "button")
 _THINGS = frozenset({"button", "column", "route", "dialog", "card", "tab", "component", "field", "api"})
 OTHER_CONTAINERS = ("dialog", "card", "tab", "component", "field", "api")  # with content: level 2
+_BEHIND = 4  # characters between a noun and the verb that closes its clause
 _WINDOW = 8  # characters between verb and noun of a value edit
 _CONTAINER_WINDOW = 12
 _ENGLISH_WINDOW = 40
@@ -131,8 +133,8 @@ def _rename(request: Request) -> Found | None:
 
 def _has_name(request: Request, verb: Token) -> bool:
     return any(
-        token.clause == verb.clause and (token.tags & {"rename-noun"} or token.tags == {"latin"})
-        for token in request.tokens
+        token.tags & {"rename-noun"} or token.tags == {"latin"}
+        for token in request.within(*request.clause_of(verb))
     )
 
 
@@ -313,9 +315,7 @@ def _as_found(request: Request, family: str, verb: Token, noun: Token) -> Found:
 def _verb_before(request: Request, noun: Token, verb_tags: tuple[str, ...]) -> Token | None:
     tags = {"add", "remove", *verb_tags}
     window = _window(request, _CONTAINER_WINDOW)
-    for verb in request.tokens:
-        if verb.start >= noun.start:
-            return None
+    for verb in request.within(noun.start - window - LONGEST, noun.start):
         if (
             verb.clause == noun.clause
             and verb.tags & tags
@@ -345,11 +345,14 @@ def _verb_behind(request: Request, noun: Token) -> Token | None:
     """导出按钮去掉: a verb that closes the clause behind the noun."""
     if request.is_english:
         return None
-    for verb in request.tokens:
-        if verb.clause == noun.clause and verb.start >= noun.end and verb.tags & {"add", "remove"}:
+    following = bisect_left(request.tokens, (noun.end,))
+    for verb in request.tokens[following : following + _BEHIND]:
+        if verb.clause != noun.clause or verb.start - noun.end > _BEHIND:
+            return None
+        if verb.tags & {"add", "remove"}:
             between = essence(request, noun.end, verb.start)
             rest = essence(request, verb.end, request.clause_of(verb)[1])
-            return verb if not between and not rest and verb.start - noun.end <= 4 else None
+            return verb if not between and not rest else None
     return None
 
 

@@ -93,14 +93,15 @@ def _field(request: Request) -> str | None:
             and _is_next(request, before, noun)
         ):
             return before.word
-        j = i + 1
-        while j < len(tokens) and _names(tokens[j], request) and _is_next(request, tokens[j - 1], tokens[j]):
+        j, last = i + 1, min(len(tokens), i + _MAX_NAMING)
+        while j < last and _names(tokens[j], request) and _is_next(request, tokens[j - 1], tokens[j]):
             j += 1
         if j < len(tokens) and _is_identifier(tokens[j], request) and _is_next(request, tokens[j - 1], tokens[j]):
             return tokens[j].word
     return None
 
 
+_MAX_NAMING = 4  # words of naming in a row: 字段 名 为
 _NAMING = frozenset({"behaviour", "crud-noun"})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -11,6 +12,8 @@ from gatekeeper.spec.lexicon import WordList, word_list
 from gatekeeper.spec.paths import FILE, PATH, Span, find_spans
 
 MAX_READ = 4000  # a longer text is read at its head and its tail: the task stands there, not in what was pasted
+
+LONGEST = 32  # characters of the longest word of the lists
 
 _HALF_WIDTH = {**{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}, 0x3000: 32}
 _LOWER = {**{code: code + 32 for code in range(65, 91)}, 0x2019: 39}
@@ -103,15 +106,18 @@ class Request:
         """Where the clause of a token starts and ends."""
         return self.clause_bounds[token.clause]
 
+    def within(self, start: int, end: int) -> list[Token]:
+        """The tokens that lie between two places, in order."""
+        first, last = bisect_left(self.tokens, (start,)), bisect_left(self.tokens, (end,))
+        return [token for token in self.tokens[first:last] if token.end <= end]
+
     def is_negated(self, token: Token, reach: int = 4) -> bool:
         """Whether a negating word stands in the same clause, at most `reach` characters (four English words) before."""
         reach = 30 if self.is_english else reach
-        for other in self.tokens:
-            if other.end > token.start:
-                return False
-            if "negation" in other.tags and other.clause == token.clause and token.start - other.end <= reach:
-                return True
-        return False
+        return any(
+            "negation" in other.tags and other.clause == token.clause and token.start - other.end <= reach
+            for other in self.within(token.start - reach - LONGEST, token.start)
+        )
 
 
 def _one_blank(match: re.Match[str]) -> str:

@@ -143,9 +143,10 @@ def _is_technology(token: Token) -> bool:
 def _is_migration(request: Request) -> bool:
     if _plain(request, "migrate-whole"):
         return True
+    technologies = [token for token in request.tokens if "latin" in token.tags and _is_technology(token)]
     for verb in _plain(request, "migrate", "upgrade"):
         arrow = _arrow_behind(request, verb)
-        if arrow is not None and _reaches_system(request, verb, arrow):
+        if arrow is not None and _reaches_system(request, verb, arrow, technologies):
             return True
         if "migrate" in verb.tags and (
             _is_near(request, verb, "system-noun", reach=6)
@@ -169,33 +170,31 @@ def _arrow_behind(request: Request, verb: Token) -> Token | None:
     )
 
 
-def _reaches_system(request: Request, verb: Token, arrow: Token) -> bool:
+def _reaches_system(request: Request, verb: Token, arrow: Token, technologies: list[Token]) -> bool:
     """Whether what stands behind the arrow is a technology, a version or a system."""
     _, end = request.clause_of(arrow)
     end = min(end, arrow.end + 40)
-    for token in request.tokens:
-        if arrow.end <= token.start < end and (_is_technology(token) or token.tags & {"system-noun"}):
-            return True
+    systems = (*technologies, *request.with_tag("system-noun"))
+    if any(arrow.end <= token.start < end for token in systems):
+        return True
     if request.hidden[arrow.end : end].rstrip(" 里中了吧").endswith(("表", "库")) and "migrate" in verb.tags:
         return True
-    has_technology = any(
-        _is_technology(token) or "version-word" in token.tags for token in request.tokens if token.clause == verb.clause
-    )
-    if "migrate" in verb.tags and _leaves_technology(request, verb):
+    named = (*technologies, *request.with_tag("version-word"))
+    has_technology = any(token.clause == verb.clause for token in named)
+    if "migrate" in verb.tags and _leaves_technology(request, verb, technologies):
         return True
     version = re.search(_VERSION, request.hidden[arrow.end : end])
     number_follows = request.hidden[arrow.end : end].strip()[:1].isdigit()
     return bool(version) or (has_technology and number_follows)
 
 
-def _leaves_technology(request: Request, verb: Token) -> bool:
+def _leaves_technology(request: Request, verb: Token, technologies: list[Token]) -> bool:
     """从 Java 迁移到 …: away from a technology, wherever to."""
     return any(
-        _is_technology(token)
-        and token.clause == verb.clause
+        token.clause == verb.clause
         and token.end <= verb.start
         and request.text[max(0, token.start - 2) : token.start].strip() in ("从", "由")
-        for token in request.tokens
+        for token in technologies
     )
 
 
