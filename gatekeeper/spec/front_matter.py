@@ -63,7 +63,7 @@ def _read_yaml(text: str, problems: list[str]) -> dict[str, Any]:
 
 
 def _read_lines(text: str, problems: list[str]) -> dict[str, Any]:
-    """What a home-made writer wrote: a key and a value a line, or items below a key. Other lines are a problem."""
+    """What a home-made writer wrote: a key and a value a line, or items below a key. Another line is a problem."""
     values: dict[str, Any] = {}
     key = ""
     for number, line in enumerate(text.split("\n"), 1):
@@ -74,7 +74,8 @@ def _read_lines(text: str, problems: list[str]) -> dict[str, Any]:
         elif key and _ITEM.match(line):
             above = values[key] if isinstance(values[key], list) else []
             values[key] = [*above, _unquoted(_ITEM.sub("", line, count=1).strip())]
-        if _is_torn(found[2] or "") if found else line.strip() and not (key and _ITEM.match(line)):
+        is_torn = _is_torn(found[2] or "") if found else line.strip() and not (key and _ITEM.match(line))
+        if is_torn and not problems:  # the first place says enough
             problems.append(f"the front matter is broken at line {number}: {line.strip():.40}")
     return values
 
