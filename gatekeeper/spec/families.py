@@ -184,7 +184,8 @@ def _extended(request: Request) -> Found | None:
         if "column-bare" in noun.tags or "attribute-column" in noun.tags or request.is_english:
             continue
         for verb in request.with_tag("add"):
-            if verb.start != noun.end or verb.clause != noun.clause:
+            between = request.text[noun.end : verb.start] if noun.end <= verb.start else None
+            if between not in ("", "里", "中", "里面", "上", "区") or verb.clause != noun.clause:
                 continue
             _, end = request.clause_of(verb)
             is_other = any(verb.end <= token.start < end and token.tags & _THINGS for token in request.tokens)

@@ -34,6 +34,10 @@ _DEFAULTS = (
     rf"(?:提交值|传入值|接口值)\s?{_CONNECTOR}?\s?{_VALUE}",
     rf"(?i:\bdefault(?:s|ing|ed)?(?: value)?(?: to| of| is| as|:| =)) ?{_VALUE}",
 )
+# a clause of nothing else: 性别单选，默认保密; its value stands in no quotes
+_BARE_DEFAULT = (
+    r"(?:^|[,;。\s])(?:默认|缺省)(?P<quoted>(?!))?(?P<plain>(?![按展显隐排由在从会])[\u4e00-\u9fff]{1,6})(?=$|[,;。!\s])"
+)
 _NO_VALUE = (*"改调换和与的没不也要怎需吗修更还或", "什么", "多少")
 _TRAILING = r"(?:即可|就行|就好|好了|吧|了|呢|啊)+$"
 _NO_FIELD = frozenset(
@@ -157,7 +161,8 @@ def _default(request: Request) -> str | None:
     text = request.text
     if "值" not in text and "默认" not in text and "default" not in text.lower() and "初始" not in text:
         return None
-    for pattern in _DEFAULTS:
+    patterns = (*_DEFAULTS, _BARE_DEFAULT) if request.has("crud-noun") else _DEFAULTS
+    for pattern in patterns:
         for match in re.finditer(pattern, text):
             group = "quoted" if match["quoted"] is not None else "plain"
             value = match[group]
