@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import field_reports_spec
 import field_reports_store
 from chats import assert_valid, calls_and_results, role_of, text_of
 
@@ -33,12 +34,7 @@ from gatekeeper.pruning import split_sentences
 from gatekeeper.tokens import estimate_tokens_by_script
 
 ROOM = 4000
-NOT_RUN = {"spec", "hook"}  # parts that this runner does not drive yet; tests/spec tests them
 Check = dict[str, Any]
-
-
-class Skipped(Exception):
-    """The case is of a part that this runner does not drive."""
 
 
 def decoded(value: Any) -> Any:
@@ -457,15 +453,14 @@ RUNNERS = {
     "explain": run_explain, "constraints": run_constraints, "incremental": run_incremental,
     "determinism": run_determinism, "perf": run_perf, "env": run_env, "isolation": run_isolation,
     "store": field_reports_store.run_store, "concurrency": field_reports_store.run_concurrency,
+    "spec": field_reports_spec.run_spec, "hook": field_reports_spec.run_hook,
 }  # fmt: skip
 
 
 def run_case(case: dict[str, Any]) -> None:
-    """Raise AssertionError when what must hold does not, Skipped when a part is missing."""
+    """Raise AssertionError when what must hold does not."""
     given, check = decoded(case["input"]), case["expected"]["check"]
     op = given["op"]
-    if op in NOT_RUN:
-        raise Skipped("this runner does not drive spec recall yet; tests/spec does")
     if op not in RUNNERS:
         raise AssertionError(f"unknown operation {op!r}")
     RUNNERS[op](given, check)
@@ -484,9 +479,6 @@ def main() -> int:
         try:
             run_case(case)
             counts["passed"] += 1
-        except Skipped as reason:
-            counts["skipped"] += 1
-            print(f"skipped {case['id']}: {reason}")
         except Exception as error:
             counts["failed"] += 1
             print(f"FAILED {case['id']}: {type(error).__name__}: {error}\n    expected: {case['expected']['text']}")

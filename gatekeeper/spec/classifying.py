@@ -177,13 +177,21 @@ def is_chat(request: Request) -> bool:
     """Greeting, thanks, small talk, a bare "go on", or a question without an edit verb."""
     if not request.text.strip():
         return True
-    if request.spans or request.has(*_EDITS):
+    if request.spans:
         return False
-    if request.has("smalltalk", "ask"):
+    edits = request.with_tag(*_EDITS)
+    if request.has("ask-meaning"):
+        edits = [token for token in edits if "defect" not in token.tags]  # what an error means is a question
+    if edits:
+        return False
+    if request.has("smalltalk", "ask", "ask-meaning"):
         return True
     if request.has("greeting", "thanks", "continuation"):
         left = request.hidden
         for token in sorted(request.with_tag("greeting", "thanks", "continuation"), key=lambda t: -t.start):
-            left = left[: token.start] + left[token.end :]
+            start, end = request.clause_of(token)
+            if token.start > start or "thanks" not in token.tags:  # "thanks" and what for
+                start, end = token.start, token.end
+            left = left[:start] + left[end:]
         return not essence(Request(left), 0, len(Request(left).text))
     return False

@@ -148,7 +148,19 @@ def _with_table(text: str, server: tuple[str, ...]) -> str:
         return text
     command, *arguments = (json.dumps(word, ensure_ascii=False) for word in server)  # a JSON string is a TOML one
     table = f"[mcp_servers.{SERVER}]\ncommand = {command}\nargs = [{', '.join(arguments)}]\n"
-    return (text.rstrip("\n") + "\n\n" if text.strip() else "") + table
+    new = (text.rstrip("\n") + "\n\n" if text.strip() else "") + table
+    _check_toml(text)
+    _check_toml(new)  # a table cannot be added to mcp_servers = {...}
+    return new
+
+
+def _check_toml(text: str) -> None:
+    """Raise ValueError for what is no TOML. Python 3.10 has no reader: there the diff is all there is to judge by."""
+    try:
+        import tomllib
+    except ImportError:
+        return
+    tomllib.loads(text)
 
 
 def _document(text: str) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def _endings() -> tuple[tuple[str, ...], tuple[str, ...]]:
 def essence(request: Request, start: int, end: int, *, is_removal: bool = False, pages_count: bool = False) -> str:
     """What is left of a piece of text without classifiers, bare adjectives, places, particles and marks."""
     parts, last = [], start
-    tokens = [token for token in request.tokens if start <= token.start and token.end <= end]
+    tokens = request.within(start, end)
     for i, token in enumerate(tokens):
         parts.append(request.text[last : token.start])
         last = token.end
@@ -188,9 +188,11 @@ def _is_place_phrase(tokens: list[Token]) -> bool:
 
 
 def _is_named_behind(request: Request, noun: Token) -> bool:
-    """A name directly behind the noun: 加一列备注."""
+    """A name directly behind the noun: 加一列备注, a filter by status."""
     if request.is_english:
-        return False
+        following = [token for token in request.tokens if token.start >= noun.end and token.clause == noun.clause]
+        is_by = len(following) > 1 and following[0].word.lower() == "by"
+        return is_by and not _is_place_phrase(following[1:])
     _, end = request.clause_of(noun)
     return bool(essence(request, noun.end, end))
 

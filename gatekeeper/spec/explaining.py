@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatekeeper.spec.matching import common_tokens, match_template, rank_order
+from gatekeeper.spec.matching import common_tokens, match_template, rank_order, shared_tags
 from gatekeeper.spec.model import BELOW_THRESHOLD, HIT, NO_TOPIC_EVIDENCE, SKIPPED, Explanation, Usage
 from gatekeeper.spec.preparing import effective_length, prepare, should_skip_matching
 from gatekeeper.spec.settings import SpecSettings
@@ -67,8 +67,15 @@ def _explanation(match: Match, prepared: Prepared, query: Query, threshold: floa
         match.rank_score,
         threshold,
         verdict,
-        _line(match, verdict, threshold, skipped),
+        _line(match, verdict, threshold, skipped) + _tag_line(query, match.template),
     )
+
+
+def _tag_line(query: Query, template: Template) -> str:
+    """The tags that both have, with the spelling of each side: 开关 = switch."""
+    pairs = shared_tags(query.tags, template.tags)
+    names = [a if a == b else f"{a} = {b}" for a, b in pairs]
+    return f"; tags {', '.join(names)}" if names else ""
 
 
 def _line(match: Match, verdict: str, threshold: float, skipped: str | None) -> str:

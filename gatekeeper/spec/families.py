@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from typing import NamedTuple
 
 from gatekeeper.spec.content import essence, has_quote, says_what, says_which
 from gatekeeper.spec.decision import Inferred
-from gatekeeper.spec.request import Request, Token
+from gatekeeper.spec.request import HIDDEN, LONGEST, Request, Token
 
 VALUE, CONTAINER, ATTRIBUTE = "value", "container", "attribute"
 ATOMIC_CONTAINERS = ("button", "column", "route")  # with content: one step, level 1
+_EDITS = ("change", "become", "adjust", "add", "register", "remove", "rename-verb", "tiny", "button")
+_THINGS = frozenset({"button", "column", "route", "dialog", "card", "tab", "component", "field", "api"})
 OTHER_CONTAINERS = ("dialog", "card", "tab", "component", "field", "api")  # with content: level 2
+_BEHIND = 4  # characters between a noun and the verb that closes its clause
 _WINDOW = 8  # characters between verb and noun of a value edit
 _CONTAINER_WINDOW = 12
 _ENGLISH_WINDOW = 40
@@ -29,7 +34,7 @@ class Found(NamedTuple):
 
 def find_family(request: Request) -> Found | None:
     """The first family that fires, in a fixed order."""
-    if not request.has("change", "become", "adjust", "add", "register", "remove", "rename-verb", "tiny", "button"):
+    if not request.has(*_EDITS) and not request.quotes:
         return None
     for find in (_copy, _style, _button, _button_attribute, _column, _route, _constant, _rename, _tiny):
         found = find(request)
@@ -60,17 +65,44 @@ def _is_value_edit(request: Request, noun_tag: str, *after: str) -> bool:
     verbs = request.with_tag("change", *after)
     for noun in request.with_tag(noun_tag) if verbs else ():
         for verb in verbs:
+            if verb.clause == noun.clause + 1 and _opens_clause(request, verb) and not request.is_english:
+                return True  # 标题有错字，改一下
             if verb.clause != noun.clause or verb is noun:
                 continue
-            if "change" in verb.tags and 0 <= noun.start - verb.end <= window:
+            if "change" in verb.tags and noun.start - verb.end >= 0 and _distance(request, verb, noun) <= window:
                 return True
-            if verb.tags & {*after, "change"} and 0 <= verb.start - noun.end <= window:
+            if verb.start - noun.end >= 0 and _distance(request, noun, verb) <= window:
                 return True
     return False
 
 
+def _distance(request: Request, first: Token, second: Token) -> int:
+    """Characters between two words; in Chinese an identifier between them counts for nothing."""
+    between = second.start - first.end
+    if request.is_english or between <= _WINDOW:
+        return between
+    inner = (token for token in request.tokens if first.end <= token.start and token.end <= second.start)
+    return between - sum(len(token.word) for token in inner if "latin" in token.tags)
+
+
+def _opens_clause(request: Request, verb: Token) -> bool:
+    """Whether a change is the first thing that its clause says, and the clause changes nothing else."""
+    start, end = request.clause_of(verb)
+    is_plain = verb.tags & {"become", "adjust"} or not essence(request, verb.end, end)
+    return bool(is_plain) and not essence(request, start, verb.start)
+
+
 def _copy(request: Request) -> Found | None:
-    return Found("copy", VALUE) if _is_value_edit(request, "copy", "become") else None
+    if _is_value_edit(request, "copy", "become"):
+        return Found("copy", VALUE)
+    is_reworded = len(request.quotes) > 1 and re.search(_REWORDS, request.hidden)
+    return Found("copy", VALUE) if is_reworded else None
+
+
+# one quoted text becomes another: 「保存」改成「提交」
+_REWORDS = (
+    rf"(?i){HIDDEN}.\s?(?:改成|改为|换成|换为|改|换|替换成|替换为|变成|to|with|into|→|->)\s?[^\s{HIDDEN}]{HIDDEN}"
+)
 
 
 def _style(request: Request) -> Found | None:
@@ -101,8 +133,8 @@ def _rename(request: Request) -> Found | None:
 
 def _has_name(request: Request, verb: Token) -> bool:
     return any(
-        token.clause == verb.clause and (token.tags & {"rename-noun"} or token.tags == {"latin"})
-        for token in request.tokens
+        token.tags & {"rename-noun"} or token.tags == {"latin"}
+        for token in request.within(*request.clause_of(verb))
     )
 
 
@@ -136,7 +168,7 @@ def _button_attribute(request: Request) -> Found | None:
 
 
 def _column(request: Request) -> Found | None:
-    changed = _changed(request, "column")
+    changed = _changed(request, "column") or _extended(request)
     if (
         changed is None
         and any(token.word == "列宽" for token in request.with_tag("add", "column"))
@@ -144,6 +176,22 @@ def _column(request: Request) -> Found | None:
     ):
         return Found("column", ATTRIBUTE)  # 加列宽: wider, not one more
     return changed or _container(request, "column", "column")
+
+
+def _extended(request: Request) -> Found | None:
+    """搜索项加上手机号: one more of a kind that stands before the verb, with its content behind it."""
+    for noun in request.with_tag("column"):
+        if "column-bare" in noun.tags or "attribute-column" in noun.tags or request.is_english:
+            continue
+        for verb in request.with_tag("add"):
+            between = request.text[noun.end : verb.start] if noun.end <= verb.start else None
+            if between not in ("", "里", "中", "里面", "上", "区") or verb.clause != noun.clause:
+                continue
+            _, end = request.clause_of(verb)
+            is_other = any(verb.end <= token.start < end and token.tags & _THINGS for token in request.tokens)
+            if not is_other and essence(request, verb.end, end):
+                return Found("column", CONTAINER)
+    return None
 
 
 def _route(request: Request) -> Found | None:
@@ -156,7 +204,8 @@ def _changed(request: Request, key: str) -> Found | None:
     for i, noun in enumerate(request.tokens):
         if key not in noun.tags:
             continue
-        if "column-bare" not in noun.tags and _precedes_change(request, noun):
+        is_changed = _precedes_change(request, noun) or _its_attribute_changes(request, noun)
+        if is_changed and "column-bare" not in noun.tags:
             return Found(key, ATTRIBUTE)
         if not _has_change_before(request, i, key):
             continue
@@ -203,6 +252,17 @@ def _precedes_change(request: Request, noun: Token) -> bool:
     )
 
 
+def _its_attribute_changes(request: Request, noun: Token) -> bool:
+    """菜单顺序调整一下: an attribute directly behind the noun, and a change directly behind that."""
+    return any(
+        token.start >= noun.end
+        and request.text[noun.end : token.start] in ("", "的")
+        and token.clause == noun.clause
+        and _precedes_change(request, token)
+        for token in request.with_tag("attribute")
+    )
+
+
 def _has_attribute(request: Request, noun: Token) -> bool:
     """Whether an attribute follows the noun, with 的 or nothing between, or in English stands beside it."""
     for token in request.with_tag("attribute"):
@@ -243,7 +303,7 @@ def _container(request: Request, family: str, noun_tag: str, *verb_tags: str) ->
 
 def _as_found(request: Request, family: str, verb: Token, noun: Token) -> Found:
     deleting = "remove" in verb.tags
-    words = request.text[min(verb.start, noun.start) : max(verb.end, noun.end)]
+    words = request.written[min(verb.start, noun.start) : max(verb.end, noun.end)]
     if deleting:
         return Found(family, CONTAINER, True, says_which(request, verb, noun), words)
     if verb.start >= noun.end:  # 导出按钮加一个
@@ -256,9 +316,7 @@ def _as_found(request: Request, family: str, verb: Token, noun: Token) -> Found:
 def _verb_before(request: Request, noun: Token, verb_tags: tuple[str, ...]) -> Token | None:
     tags = {"add", "remove", *verb_tags}
     window = _window(request, _CONTAINER_WINDOW)
-    for verb in request.tokens:
-        if verb.start >= noun.start:
-            return None
+    for verb in request.within(noun.start - window - LONGEST, noun.start):
         if (
             verb.clause == noun.clause
             and verb.tags & tags
@@ -288,11 +346,14 @@ def _verb_behind(request: Request, noun: Token) -> Token | None:
     """导出按钮去掉: a verb that closes the clause behind the noun."""
     if request.is_english:
         return None
-    for verb in request.tokens:
-        if verb.clause == noun.clause and verb.start >= noun.end and verb.tags & {"add", "remove"}:
+    following = bisect_left(request.tokens, (noun.end,))
+    for verb in request.tokens[following : following + _BEHIND]:
+        if verb.clause != noun.clause or verb.start - noun.end > _BEHIND:
+            return None
+        if verb.tags & {"add", "remove"}:
             between = essence(request, noun.end, verb.start)
             rest = essence(request, verb.end, request.clause_of(verb)[1])
-            return verb if not between and not rest and verb.start - noun.end <= 4 else None
+            return verb if not between and not rest else None
     return None
 
 

@@ -21,21 +21,25 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _ITEM = re.compile(r"\s*[-*+•](?:\s+|\Z)")
 
 
-def read_front_matter(text: str) -> dict[str, Any]:
-    """The values of a front matter: texts, and lists of texts; numbers only where the writer is ours."""
+def read_front_matter(text: str, problems: list[str] | None = None) -> dict[str, Any]:
+    """The values of a front matter: texts, and lists of texts; numbers only where the writer is ours.
+
+    problems: takes what is wrong with it, though it could be read.
+    """
+    problems = [] if problems is None else problems
     members = []
     for line in text.split("\n"):
         found = _KEY.match(line)
         if found and found[2] and _JSON.match(found[2]):
             members.append(f'"{found[1]}": {found[2]}')
         elif line.strip():
-            return _read_yaml(text)
+            return _read_yaml(text, problems)
     try:
         values = loads("{" + ",".join(members) + "}")
     except (ValueError, RecursionError):
-        return _read_yaml(text)
+        return _read_yaml(text, problems)
     if len(values) != len(members) or not all(map(_is_plain, values.values())):
-        return _read_yaml(text)
+        return _read_yaml(text, problems)
     return values  # type: ignore[no-any-return]
 
 
@@ -44,7 +48,7 @@ def _is_plain(value: object) -> bool:
     return all(isinstance(item, str) for item in value) if isinstance(value, list) else not isinstance(value, dict)
 
 
-def _read_yaml(text: str) -> dict[str, Any]:
+def _read_yaml(text: str, problems: list[str]) -> dict[str, Any]:
     """Front matter by a YAML library; by lines where it is none, which home-made writers are known for."""
     import yaml
 
@@ -52,16 +56,17 @@ def _read_yaml(text: str) -> dict[str, Any]:
     try:
         values = yaml.load(text, Loader=loader)
     except (yaml.YAMLError, RecursionError, ValueError):
-        return _read_lines(text)
+        return _read_lines(text, problems)
     if not isinstance(values, dict):
-        return _read_lines(text)
+        return _read_lines(text, problems)
     return {str(key): value for key, value in values.items()}
 
 
-def _read_lines(text: str) -> dict[str, Any]:
+def _read_lines(text: str, problems: list[str]) -> dict[str, Any]:
+    """What a home-made writer wrote: a key and a value a line, or items below a key. Another line is a problem."""
     values: dict[str, Any] = {}
     key = ""
-    for line in text.split("\n"):
+    for number, line in enumerate(text.split("\n"), 1):
         found = _KEY.match(line.rstrip())
         if found:
             key = found[1]
@@ -69,7 +74,15 @@ def _read_lines(text: str) -> dict[str, Any]:
         elif key and _ITEM.match(line):
             above = values[key] if isinstance(values[key], list) else []
             values[key] = [*above, _unquoted(_ITEM.sub("", line, count=1).strip())]
+        is_torn = _is_torn(found[2] or "") if found else line.strip() and not (key and _ITEM.match(line))
+        if is_torn and not problems:  # the first place says enough
+            problems.append(f"the front matter is broken at line {number}: {line.strip():.40}")
     return values
+
+
+def _is_torn(value: str) -> bool:
+    """Whether a value opens a list or a quote that it does not close."""
+    return (value[:1] == "[") != (value[-1:] == "]") or (value[:1] in ("'", '"') and value[-1] != value[0])
 
 
 def _read_value(text: str) -> str | list[str]:

@@ -29,7 +29,7 @@ NOT_TYPED = ("<task-notification", "<system-reminder", "<command-", "<local-comm
 def run() -> None:
     """The entry point. Ends with 0 always."""
     try:
-        text = answer(sys.stdin.buffer.read().decode("utf-8", "replace")) if sys.stdin else ""
+        text = answer(sys.stdin.buffer.read().decode("utf-8-sig", "replace")) if sys.stdin else ""
         if text:
             sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")
             sys.stdout.flush()

@@ -90,7 +90,7 @@ def is_near_duplicate(a: str, b: str) -> bool:
     plain_a, plain_b = normalize(a), normalize(b)
     if plain_a == plain_b:
         return bool(plain_a) or a.strip() == b.strip()
-    if min(len(plain_a), len(plain_b)) < NEAR_DUPLICATE_LENGTH or polarity(a) != polarity(b):
+    if min(len(plain_a), len(plain_b)) < NEAR_DUPLICATE_LENGTH or (polarity(a) < 0) != (polarity(b) < 0):
         return False
     if _names(a) != _names(b) and _names(a) and _names(b) and not (_names(a) <= _names(b) or _names(b) <= _names(a)):
         return False

@@ -34,6 +34,10 @@ _DEFAULTS = (
     rf"(?:提交值|传入值|接口值)\s?{_CONNECTOR}?\s?{_VALUE}",
     rf"(?i:\bdefault(?:s|ing|ed)?(?: value)?(?: to| of| is| as|:| =)) ?{_VALUE}",
 )
+# a clause of nothing else: 性别单选，默认保密; its value stands in no quotes
+_BARE_DEFAULT = (
+    r"(?:^|[,;。\s])(?:默认|缺省)(?P<quoted>(?!))?(?P<plain>(?![按展显隐排由在从会])[\u4e00-\u9fff]{1,6})(?=$|[,;。!\s])"
+)
 _NO_VALUE = (*"改调换和与的没不也要怎需吗修更还或", "什么", "多少")
 _TRAILING = r"(?:即可|就行|就好|好了|吧|了|呢|啊)+$"
 _NO_FIELD = frozenset(
@@ -63,7 +67,7 @@ _NO_FIELD = frozenset(
 
 def infer(request: Request) -> Inferred:
     """Everything that the text gives. Identifiers are looked for without paths and file names."""
-    return Inferred(_component(request.text), _field(request), _default(request.text), request.file)
+    return Inferred(_component(request.text), _field(request), _default(request), request.file)
 
 
 def _component(text: str) -> str | None:
@@ -93,14 +97,15 @@ def _field(request: Request) -> str | None:
             and _is_next(request, before, noun)
         ):
             return before.word
-        j = i + 1
-        while j < len(tokens) and _names(tokens[j], request) and _is_next(request, tokens[j - 1], tokens[j]):
+        j, last = i + 1, min(len(tokens), i + _MAX_NAMING)
+        while j < last and _names(tokens[j], request) and _is_next(request, tokens[j - 1], tokens[j]):
             j += 1
         if j < len(tokens) and _is_identifier(tokens[j], request) and _is_next(request, tokens[j - 1], tokens[j]):
             return tokens[j].word
     return None
 
 
+_MAX_NAMING = 4  # words of naming in a row: 字段 名 为
 _NAMING = frozenset({"behaviour", "crud-noun"})
 
 
@@ -152,15 +157,18 @@ _NO_NAME = _COMPONENT | {
 }
 
 
-def _default(text: str) -> str | None:
+def _default(request: Request) -> str | None:
+    text = request.text
     if "值" not in text and "默认" not in text and "default" not in text.lower() and "初始" not in text:
         return None
-    for pattern in _DEFAULTS:
+    patterns = (*_DEFAULTS, _BARE_DEFAULT) if request.has("crud-noun") else _DEFAULTS
+    for pattern in patterns:
         for match in re.finditer(pattern, text):
-            value = match["quoted"] or match["plain"]
-            if match["quoted"] is None and (not value or value.startswith(_NO_VALUE)):
+            group = "quoted" if match["quoted"] is not None else "plain"
+            value = match[group]
+            if group == "plain" and (not value or value.startswith(_NO_VALUE)):
                 continue
             value = re.sub(_TRAILING, "", value)
             if value:
-                return value
+                return request.written[match.start(group) : match.start(group) + len(value)]
     return None

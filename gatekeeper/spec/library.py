@@ -15,6 +15,7 @@ from gatekeeper.errors import LibraryError
 from gatekeeper.spec.cache import CACHE_VERSION, Entry, TemplateFolder
 from gatekeeper.spec.config import Config, read_config
 from gatekeeper.spec.files import (
+    MAX_FILE_BYTES,
     Signature,
     is_inside,
     is_template_id,
@@ -253,7 +254,7 @@ class Library:
             if template.id != id or not is_template_id(id):
                 raise LibraryError(f"{template.id!r:.40} is not the id of {name!r:.80}")
             remove_stale_temporaries(folder)
-            write_text(path, render_template(template, hits=old.hits if old else 0,
+            _write_readable(path, render_template(template, hits=old.hits if old else 0,
                                              last_used=old.last_used if old else "",
                                              digest=digest or (old.digest if old else "")))  # fmt: skip
             return Written(template, path, old is not None)
@@ -267,7 +268,7 @@ class Library:
             if old is None:
                 return None
             template = change(old.template)
-            write_text(path, render_template(template, hits=old.hits, last_used=old.last_used, digest=old.digest))
+            _write_readable(path, render_template(template, hits=old.hits, last_used=old.last_used, digest=old.digest))
             return Written(template, path, True)
 
     def add_redlines(self, redlines: Iterable[str], today: str) -> tuple[str, ...]:
@@ -285,7 +286,7 @@ class Library:
             merged = tuple(merge_near_duplicates([*profile.redlines, *redlines]))
             if merged != profile.redlines:
                 name = profile.repo_name or self.project.name
-                write_text(path, render_profile(Profile(name, merged, today)))
+                _write_readable(path, render_profile(Profile(name, merged, today)))
             return merged
 
     def _key_of(self, id: str, scope: str) -> str:
@@ -328,6 +329,14 @@ class Library:
                 yield
         except Timeout:
             raise LibraryError(f"{self.root} is locked by another process for {LOCK_SECONDS:g} s") from None
+
+
+def _write_readable(path: str, text: str) -> None:
+    """Write a file, unless it would be too large to be read. Raises LibraryError for that, or OSError."""
+    n_bytes = len(text.encode("utf-8"))
+    if n_bytes > MAX_FILE_BYTES:
+        raise LibraryError(f"{n_bytes} bytes are too many for {os.path.basename(path)}: {MAX_FILE_BYTES} are read")
+    write_text(path, text)
 
 
 def template_id(name: str, scope: str) -> str:

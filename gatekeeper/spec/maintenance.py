@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 REMEDIES = {
     "settings": "mend settings.json",
     "unreadable": "mend the file or remove it",
+    "broken front matter": "mend its YAML: what was read of it may not be what was meant",
     "state": "remove .state/state.db: only counts and the cache are lost",
     "invalid id": "rename the file to <id>.md, or move it elsewhere",
     "nested layout": "move the file into templates/",
@@ -88,7 +89,7 @@ def _examine_template(entry: Entry) -> Iterator[Finding]:
     if template is None:
         return
     for problem in entry.problems:
-        yield Finding("broken fingerprint" if "fingerprint" in problem else "invalid id", entry.key, problem)
+        yield Finding(_kind_of(problem), entry.key, problem)
     for redline in template.redlines:
         if is_task_scoped(redline):
             yield Finding("task-scoped redline", entry.key, redline)
@@ -102,6 +103,13 @@ def _examine_template(entry: Entry) -> Iterator[Finding]:
         yield Finding("stale fingerprint", entry.key, f"version {template.fp_version}, now {FP_VERSION}")
     if not template.trigger.strip():
         yield Finding("no trigger", entry.key, template.name)
+
+
+def _kind_of(problem: str) -> str:
+    """The kind of a problem that a reader tells."""
+    if "front matter" in problem:
+        return "broken front matter"
+    return "broken fingerprint" if "fingerprint" in problem else "invalid id"
 
 
 def _examine_names(root: str, folder: str) -> Iterator[Finding]:

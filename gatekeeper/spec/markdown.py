@@ -80,12 +80,14 @@ def read_template(text: str, *, id: str = "") -> TemplateFile:
 
     Raises ValueError when there is no front matter, or no name in it.
     """
-    values, body = _split(text)
+    problems: list[str] = []
+    values, body = _split(text, problems)
     name = _text(values.get("name")).strip()
     if not name:
         raise ValueError("no name in the front matter")
     fingerprint, broken = read_fingerprint(_list(values.get("fingerprint")))
-    problems = [f"{broken} broken fingerprint entries"] if broken else []
+    if broken:
+        problems.append(f"{broken} broken fingerprint entries")
     own_id = _text(values.get("id"))
     if id and own_id != id:
         problems.append(f"the id inside is {own_id!r:.40}, not that of the file")
@@ -291,13 +293,13 @@ def _read_fenced(text: str) -> str:
 # --- values of the front matter
 
 
-def _split(text: str) -> tuple[dict[str, Any], str]:
-    """Front matter and body. Raises ValueError without front matter."""
+def _split(text: str, problems: list[str] | None = None) -> tuple[dict[str, Any], str]:
+    """Front matter and body; problems takes what is wrong with the former. Raises ValueError without front matter."""
     text = _LINE_END.sub("\n", text)
     found = _FRONT_MATTER.match(text)
     if not found:
         raise ValueError("no front matter")
-    values = read_front_matter(found[1])
+    values = read_front_matter(found[1], problems)
     if "\\" in found[1]:  # an escape may stand for half a character
         values = {key: whole_value(value) for key, value in values.items()}
     return values, text[found.end():]

@@ -7,6 +7,7 @@ from math import log2, sqrt
 
 from gatekeeper.spec.lexicon import tag_aliases, word_list
 from gatekeeper.spec.model import BELOW_THRESHOLD, HIT, NO_TOPIC_EVIDENCE, Match, Priors, Score, Usage
+from gatekeeper.spec.request import fold
 from gatekeeper.spec.settings import (
     ALONE_LEXICAL,
     DF_MAX_RATIO,
@@ -104,7 +105,7 @@ _TOPIC, _MODAL = 1_000_000, 1_000  # the places of topic points, modal words and
 
 def evidence_points(token: str, weight: float, *, is_common: bool = False) -> int:
     """What sharing a token is worth as evidence: a topic 2-gram 1 and a topic word 2 points, counted in millions;
-    a modal word (不可, 允许) one in thousands; any other token one."""
+    a modal word (允许, 导出, redis) one in thousands; any other token one."""
     if is_common or not is_topic(token):
         return 1
     if token in _modal_words():
@@ -114,7 +115,9 @@ def evidence_points(token: str, weight: float, *, is_common: bool = False) -> in
 
 @lru_cache(maxsize=1)
 def _modal_words() -> frozenset[str]:
-    return word_list("signals").of("modal")
+    """Words that go with any topic: "not allowed", "export", and every technology."""
+    technologies = word_list("terms").of("layer", "backend", "store", "frontend", "language", "format")
+    return word_list("signals").of("modal") | technologies
 
 
 def verdict_of(lexical: float, n_points: int, threshold: float) -> str:
@@ -165,7 +168,7 @@ def same_category(a: str, b: str) -> bool:
 
 def tag_key(tag: str) -> str:
     """The key that tags of one meaning share: a-switch, el-switch and 开关 are switch."""
-    tag = " ".join(tag.strip().lower().split())
+    tag = " ".join(fold(tag).strip().lower().split())
     aliases = tag_aliases()
     if tag in aliases.keys:
         return aliases.keys[tag]
@@ -179,6 +182,14 @@ def tag_overlap(query_tags: Iterable[str], template_tags: Iterable[str]) -> floa
     """The share of the template's tags that the query has, by meaning."""
     wanted = {tag_key(tag) for tag in template_tags}
     return len(wanted & {tag_key(tag) for tag in query_tags}) / len(wanted) if wanted else 0.0
+
+
+def shared_tags(query_tags: Iterable[str], template_tags: Iterable[str]) -> list[tuple[str, str]]:
+    """The tags of one meaning, as the query and as the template spells them, in the order of the template."""
+    spelled: dict[str, str] = {}
+    for tag in query_tags:
+        spelled.setdefault(tag_key(tag), tag)
+    return [(spelled[tag_key(tag)], tag) for tag in template_tags if tag_key(tag) in spelled]
 
 
 def priors_of(query: Query, template: Template, *, repo: str = "", usage: Usage = _NEVER) -> Priors:

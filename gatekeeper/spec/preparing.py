@@ -19,12 +19,12 @@ from gatekeeper.spec.settings import (
     MIN_JSON_LENGTH,
 )
 
-_FENCE = re.compile(r"(```|^~~~)", re.MULTILINE)
+_FENCE = re.compile(r"`{3,}|^~{3,}", re.MULTILINE)
 _CODE_LINE = re.compile(r"[;{}()=<>\[\]]|^\s*(?:import|from|return|def|class|const|let|var|if|for|#|//|\$)\b")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
 _FRAME = re.compile(
-    r"\s*at\s.*(?::\d+\)?|:line \d+|\((?:native(?: code)?|<anonymous>|Unknown Source|Native Method)\))\s*$"
+    r"\s*at\s.*(?::\d+\)?|:line \d+|\((?:native(?: code)?|index \d+|<anonymous>|Unknown Source|Native Method)\))\s*$"
 )
 _MORE = re.compile(r"\s*\.\.\. \d+ (?:more|common frames omitted)\s*$")
 _PYTHON_FRAME = re.compile(r"\s*File \"[^\"\n]*\", line \d+")
@@ -32,6 +32,7 @@ _TRACEBACK = re.compile(
     r"\s*(?:Traceback \(most recent call last\):|During handling of the above exception.*"
     r"|The above exception was the direct cause.*)\s*$"
 )
+_PYTHON_FRAME_WITHIN = re.compile(r"\bFile \"[^\"\n]{1,300}\", line \d+(?:, in [\w<>.]+)?")
 _MARKS = re.compile(r"\s*[~^]+\s*$")
 _FRAME_WITHIN = re.compile(r"(?<!\s)\s+at\s[\w.$<>\[\] ]{1,80}\([^()\s]{1,300}:\d+\)")
 
@@ -131,19 +132,32 @@ def _truncate(text: str) -> str:
 
 
 def _strip_code(text: str, removed: dict[str, int]) -> str:
-    parts = _FENCE.split(text)
-    if len(parts) == 1:
-        return text
-    kept = [parts[0]]
-    for i in range(1, len(parts), 4):  # opening fence, code, closing fence, text
-        if i + 2 < len(parts):
-            removed["code"] += 1
-            kept.append(parts[i + 3])
-        elif _looks_like_code(parts[i + 1]):
-            removed["code"] += 1
-        else:
-            kept.append(parts[i] + parts[i + 1])  # a fence that nothing closes, and prose behind it
+    """Fences and what stands between them; a fence that nothing closes only if code follows."""
+    fences = list(_FENCE.finditer(text))
+    kept, last, i = [], 0, 0
+    while i < len(fences):
+        opening = fences[i]
+        closing = _closing_fence(fences, i)
+        if closing is None and not _looks_like_code(text[opening.end() :]):
+            break
+        kept.append(text[last : opening.start()])
+        last = len(text) if closing is None else fences[closing].end()
+        i = len(fences) if closing is None else closing + 1
+        removed["code"] += 1
+    kept.append(text[last:])
     return "\n".join(kept)
+
+
+def _closing_fence(fences: list[re.Match[str]], i: int) -> int | None:
+    """The fence that closes fence i: the next of its character that is as long, or else the next of it at all."""
+    opening = fences[i][0]
+    shorter = None
+    for j in range(i + 1, len(fences)):
+        if fences[j][0][0] == opening[0]:
+            if len(fences[j][0]) >= len(opening):
+                return j
+            shorter = shorter or j
+    return shorter
 
 
 def _looks_like_code(text: str) -> bool:
@@ -170,7 +184,8 @@ def _strip_stack(text: str, removed: dict[str, int]) -> str:
         kept.append(line)
     text = "\n".join(kept)
     text, n_frames = _FRAME_WITHIN.subn(" ", text)
-    removed["stack"] += n_frames
+    text, n_python = _PYTHON_FRAME_WITHIN.subn(" ", text)
+    removed["stack"] += n_frames + n_python
     return text
 
 
@@ -232,6 +247,12 @@ def _strip_json(text: str, removed: dict[str, int]) -> tuple[str, tuple[str, ...
 def _is_name(key: str) -> bool:
     """Whether a key names a field: one word, not generic."""
     return bool(_NAME.fullmatch(key)) and key.lower().replace("_", "") not in _generic_keys()
+
+
+# a key or a value follows the bracket: a string, a name before a colon, a number, a constant, or a bracket
+_OPENS_DATA = re.compile(
+    r"(?:\{\s*(?:[\"'}/]|\.\.\.|[A-Za-z_$][\w$-]{0,63}\s*:)|\[\s*(?:[\"'{\[\]]|-?\d|(?:true|false|null)\b))", re.ASCII
+)
 
 
 class _BracketScan:
@@ -304,10 +325,10 @@ class _BracketScan:
             self._keys.append((start, " ".join(key.split())))
 
     def outermost(self) -> list[tuple[int, int]]:
-        """The pairs that lie in no other pair, by place."""
+        """The pairs that open as data does and lie in no other such pair, by place; prose in brackets is none."""
         found: list[tuple[int, int]] = []
         for pair in sorted(self._pairs):
-            if not found or pair[0] >= found[-1][1]:
+            if (not found or pair[0] >= found[-1][1]) and _OPENS_DATA.match(self._text, pair[0]):
                 found.append(pair)
         return found
 

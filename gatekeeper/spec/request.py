@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from functools import lru_cache
 from typing import NamedTuple
 
+from gatekeeper.lexicon import traditional_pairs
 from gatekeeper.spec.lexicon import WordList, word_list
 from gatekeeper.spec.paths import FILE, PATH, Span, find_spans
 
 MAX_READ = 4000  # a longer text is read at its head and its tail: the task stands there, not in what was pasted
 
-_FOLD = {**{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}, 0x3000: 32}
+LONGEST = 32  # characters of the longest word of the lists
+
+_HALF_WIDTH = {**{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}, 0x3000: 32}
 _LOWER = {**{code: code + 32 for code in range(65, 91)}, 0x2019: 39}
 _QUOTED = re.compile(
     r"「[^」\n]{1,200}」|『[^』\n]{1,200}』|“[^”\n]{1,200}”|‘[^’\n]{1,200}’|\"[^\"\n]{1,200}\""
@@ -35,28 +39,37 @@ class Token(NamedTuple):
 
 
 def fold(text: str) -> str:
-    """Full-width letters, digits and marks to half width, place by place."""
-    return text.translate(_FOLD)
+    """Full-width letters, digits and marks to half width, traditional characters to simplified, place by place."""
+    return text if text.isascii() else text.translate(_folding())
+
+
+@lru_cache(maxsize=1)
+def _folding() -> dict[int, int]:
+    traditional, simplified = traditional_pairs()
+    table = dict(zip(map(ord, traditional), map(ord, simplified), strict=True))
+    return _HALF_WIDTH | {ord(pair[0]): ord(pair[1]) for pair in word_list("stops").sections["folded"]} | table
 
 
 class Request:
     """What the rules of grading look at.
 
-    text: folded to half width, paths and mentions replaced by a blank, blanks collapsed. hidden: the same with
-    quoted characters replaced; rules read this one. tokens: words of `hidden`, in order. quotes: quoted texts of
-    1 to 24 characters. spans: what names files and places.
+    text: folded, paths and mentions replaced by a blank, blanks collapsed. hidden: the same with quoted characters
+    replaced; rules read this one. written: `text` before traditional characters were folded, to show; a place of one
+    is the same place of the others. tokens: words of `hidden`, in order. quotes: quoted texts of 1 to 24 characters.
+    spans: what names files and places.
     """
 
-    __slots__ = ("clause_bounds", "hidden", "is_english", "quotes", "spans", "tags", "text", "tokens")
+    __slots__ = ("clause_bounds", "hidden", "is_english", "quotes", "spans", "tags", "text", "tokens", "written")
 
     def __init__(self, raw: str, words: WordList | None = None) -> None:
         if len(raw) > MAX_READ:
             raw = raw[: MAX_READ // 2] + "\n" + raw[-MAX_READ // 2 :]
-        folded = fold(raw)
-        self.spans = find_spans(folded)
-        self.text = _BLANKS.sub(_one_blank, _without(folded, self.spans)).strip()
+        half_width = raw.translate(_HALF_WIDTH)
+        self.spans = find_spans(half_width)
+        self.written = _BLANKS.sub(_one_blank, _without(half_width, self.spans)).strip()
+        self.text = fold(self.written)
         quoted = [match for match in _QUOTED.finditer(self.text) if match[0][1:-1].strip()]
-        self.quotes = tuple(match[0][1:-1] for match in quoted if len(match[0]) <= 26)
+        self.quotes = tuple(self.written[m.start() + 1 : m.end() - 1] for m in quoted if len(m[0]) <= 26)
         self.hidden = _hide(self.text, quoted) if quoted else self.text
         self.is_english = not _CJK.search(self.text)
         self.tokens, self.clause_bounds = _cut(self.hidden, _lexer(words or word_list("grading")))
@@ -93,15 +106,18 @@ class Request:
         """Where the clause of a token starts and ends."""
         return self.clause_bounds[token.clause]
 
+    def within(self, start: int, end: int) -> list[Token]:
+        """The tokens that lie between two places, in order."""
+        first, last = bisect_left(self.tokens, (start,)), bisect_left(self.tokens, (end,))
+        return [token for token in self.tokens[first:last] if token.end <= end]
+
     def is_negated(self, token: Token, reach: int = 4) -> bool:
         """Whether a negating word stands in the same clause, at most `reach` characters (four English words) before."""
         reach = 30 if self.is_english else reach
-        for other in self.tokens:
-            if other.end > token.start:
-                return False
-            if "negation" in other.tags and other.clause == token.clause and token.start - other.end <= reach:
-                return True
-        return False
+        return any(
+            "negation" in other.tags and other.clause == token.clause and token.start - other.end <= reach
+            for other in self.within(token.start - reach - LONGEST, token.start)
+        )
 
 
 def _one_blank(match: re.Match[str]) -> str:
@@ -148,13 +164,17 @@ def _lexer(words: WordList) -> _Lexer:
 
 
 _DDL = frozenset({"ddl", "ddl-column"})
+TABLE_TAIL = frozenset("单格头尾示现明演决情面率白达盘针带记稿述扬层哥姐弟妹彰征态")  # what makes of 表 no table
 
 
 def _is_ui(low: str, start: int, place: int, word: str, lexer: _Lexer) -> bool:
     """Whether a word of tables speaks of a screen: its last character begins another word (加列宽, 新增表单), or the
     clause that starts at `start` names a screen before it (表格加列)."""
     last = place + len(word) - 1
-    if any(size > 1 and low[last : last + size] in lexer.tags for size in lexer.lengths.get(low[last], ())):
+    if word[-1] == "表" and low[last + 1 : last + 2] in TABLE_TAIL:
+        return True
+    longer = (low[last : last + size] for size in lexer.lengths.get(low[last], ()))
+    if any(len(other) > 1 and other in lexer.tags for other in longer):
         return True
     before = low[start:place]
     return word[-1] == "列" and ("表格" in before or "列表" in before or "页" in before)

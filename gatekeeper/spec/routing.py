@@ -33,6 +33,7 @@ from gatekeeper.spec.decision import (
     UNACTIONABLE,
     NextStep,
 )
+from gatekeeper.spec.request import fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -246,7 +247,7 @@ def _ask_of(decision: Decision) -> str:
 def render_defaults(classification: Classification, text: str) -> str:
     """The conservative defaults that no word of the text switches, and what the text itself gives. One or two lines."""
     is_english = classification.is_english
-    low = text.lower()
+    low = fold(text).lower()
     kept = [
         default.of(is_english) for default, words in CONSERVATIVE_DEFAULTS if not any(word in low for word in words)
     ]

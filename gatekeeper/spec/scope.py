@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 
 from gatekeeper.spec.lexicon import word_list
-from gatekeeper.spec.request import Request, Token
+from gatekeeper.spec.request import TABLE_TAIL, Request, Token
 
 _VERSION = r"(?<![\w.])[vV]\d+(?:\.\w+)*|(?<![\w.])\d+\.\w+(?:\.\w+)*|(?<=[A-Za-z] )\d+(?![\w%])"
 _TABLE_HEAD = frozenset("列报图代发手仪量外钟水电气秒怀腕课程")
-_TABLE_TAIL = frozenset("单格头尾示现明演决情面率白达盘针带记稿述扬层哥姐弟妹彰征态")
 _INNER = r"[A-Za-z0-9_\u4e00-\u9fff ]*"
 _UI = frozenset(
     {"button", "column", "route", "dialog", "tab", "page", "card", "component", "operation", "api", "field"}
@@ -18,7 +17,7 @@ _UI = frozenset(
 
 def find_large_scope(request: Request) -> str | None:
     """architecture, refactor, migration, ddl or cross-cutting; None for less."""
-    if not request.has(*_SCOPE_TAGS) and "表" not in request.hidden:
+    if not request.has(*_SCOPE_TAGS) and "表" not in request.hidden and "table" not in request.hidden.lower():
         return None
     for name, holds in _RULES:
         if holds(request):
@@ -144,9 +143,10 @@ def _is_technology(token: Token) -> bool:
 def _is_migration(request: Request) -> bool:
     if _plain(request, "migrate-whole"):
         return True
+    technologies = [token for token in request.tokens if "latin" in token.tags and _is_technology(token)]
     for verb in _plain(request, "migrate", "upgrade"):
         arrow = _arrow_behind(request, verb)
-        if arrow is not None and _reaches_system(request, verb, arrow):
+        if arrow is not None and _reaches_system(request, verb, arrow, technologies):
             return True
         if "migrate" in verb.tags and (
             _is_near(request, verb, "system-noun", reach=6)
@@ -170,29 +170,59 @@ def _arrow_behind(request: Request, verb: Token) -> Token | None:
     )
 
 
-def _reaches_system(request: Request, verb: Token, arrow: Token) -> bool:
+def _reaches_system(request: Request, verb: Token, arrow: Token, technologies: list[Token]) -> bool:
     """Whether what stands behind the arrow is a technology, a version or a system."""
     _, end = request.clause_of(arrow)
     end = min(end, arrow.end + 40)
-    for token in request.tokens:
-        if arrow.end <= token.start < end and (_is_technology(token) or token.tags & {"system-noun"}):
-            return True
+    systems = (*technologies, *request.with_tag("system-noun"))
+    if any(arrow.end <= token.start < end for token in systems):
+        return True
     if request.hidden[arrow.end : end].rstrip(" 里中了吧").endswith(("表", "库")) and "migrate" in verb.tags:
         return True
-    has_technology = any(
-        _is_technology(token) or "version-word" in token.tags for token in request.tokens if token.clause == verb.clause
-    )
+    named = (*technologies, *request.with_tag("version-word"))
+    has_technology = any(token.clause == verb.clause for token in named)
+    if "migrate" in verb.tags and _leaves_technology(request, verb, technologies):
+        return True
     version = re.search(_VERSION, request.hidden[arrow.end : end])
     number_follows = request.hidden[arrow.end : end].strip()[:1].isdigit()
     return bool(version) or (has_technology and number_follows)
 
 
+def _leaves_technology(request: Request, verb: Token, technologies: list[Token]) -> bool:
+    """从 Java 迁移到 …: away from a technology, wherever to."""
+    return any(
+        token.clause == verb.clause
+        and token.end <= verb.start
+        and request.text[max(0, token.start - 2) : token.start].strip() in ("从", "由")
+        for token in technologies
+    )
+
+
 def _is_ddl(request: Request) -> bool:
-    if _plain(request, "ddl", "ddl-column"):
+    if _plain(request, "ddl", "ddl-column") or _opens_index(request) or _creates_table(request):
         return True
-    if any(_is_near(request, noun, "change", "add", "remove") for noun in _plain(request, "ddl-noun")):
+    if any(_is_near(request, noun, "change", "add", "remove", "ddl-verb") for noun in _plain(request, "ddl-noun")):
         return True
     return any(_opens_table(request, verb) for verb in _plain(request, "ddl-verb"))
+
+
+_DATABASE = r"(?i)\b(?:database|db|schema|sql|mysql|postgres(?:ql)?|sqlite|oracle)\b"
+_CREATES_TABLE = r"(?i)\b(?:create|add|drop|alter)\b[^,.;\n]{0,40}\btables?\b"
+_OPENS_INDEX = r"(?:一?个|一?条)?(?:新的?)?(?:唯一|联合|普通|复合|组合|全文)?索引(?!页|栏|条|图|列表|器)"
+
+
+def _opens_index(request: Request) -> bool:
+    """加一个唯一索引: a creating verb and an index directly behind it."""
+    text = request.hidden
+    return "索引" in text and any(
+        re.match(_OPENS_INDEX, text[verb.end : verb.end + 16]) for verb in _plain(request, "ddl-verb")
+    )
+
+
+def _creates_table(request: Request) -> bool:
+    """Create a table, in English: of a database, which must be named, or it may be one of a page."""
+    text = request.hidden
+    return request.is_english and bool(re.search(_CREATES_TABLE, text) and re.search(_DATABASE, text))
 
 
 def _opens_table(request: Request, verb: Token) -> bool:
@@ -212,7 +242,7 @@ def _is_table_word(request: Request, verb: Token, place: int) -> bool:
     if not re.fullmatch(_INNER, text[verb.end : place]) or text[place - 1 : place] in _TABLE_HEAD:
         return False
     following = text[place + 1 : place + 2]
-    if following in _TABLE_TAIL and following:
+    if following in TABLE_TAIL and following:
         return False
     for token in request.tokens:
         if token.start <= place < token.end and token.word not in ("表",):

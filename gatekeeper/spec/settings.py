@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-FP_VERSION = 1  # of the fingerprint generator: a stored fingerprint of another version is made anew on reading
+FP_VERSION = 2  # of the fingerprint generator: a stored fingerprint of another version is made anew on reading
 
 MAX_QUERY_GRAMS = 16  # measured: 8 lost the words at the end of a sentence
 MAX_FINGERPRINT_TOKENS = 40  # measured: the least cap that recalls every template by its body

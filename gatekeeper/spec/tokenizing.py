@@ -25,7 +25,9 @@ GENERIC_BASE_WEIGHT = 1  # index.vue is in every project
 _PIECE = re.compile(r"(?P<word>[A-Za-z_][A-Za-z0-9_]*(?:-[A-Za-z0-9_]+)*)|(?P<chinese>[\u3400-\u9fff\uf900-\ufaff]+)")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _MAX_WORD = 64
-_QUOTED = re.compile(r"「([^」\n]+)」|『([^』\n]+)』|“([^”\n]+)”|\"([^\"\n]+)\"|‘([^’\n]+)’")
+_QUOTED = re.compile(
+    r"「([^「」\n]{1,200})」|『([^『』\n]{1,200})』|“([^“”\n]{1,200})”|\"([^\"\n]{1,200})\"|‘([^‘’\n]{1,200})’"
+)
 _CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 
 
@@ -324,6 +326,7 @@ _CATEGORIES = (
 
 def infer_category(text: str) -> str:
     """bugfix, refactor, frontend or feature; "" when unsure. A defect that is not the thing to add wins."""
+    text = fold(text)
     for match in _DEFECT.finditer(text):
         if not _ADDING.search(text, max(0, match.start() - 20), match.start()):
             return "bugfix"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from functools import lru_cache
 
 from gatekeeper.spec.classifying import classify_request
@@ -24,7 +25,7 @@ from gatekeeper.spec.decision import (
     Triage,
 )
 from gatekeeper.spec.families import OTHER_CONTAINERS, find_other_container
-from gatekeeper.spec.request import Request
+from gatekeeper.spec.request import LONGEST, Request, Token
 from gatekeeper.spec.routing import ROUTES
 from gatekeeper.spec.settings import SHORT_LENGTH
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from gatekeeper.spec.lexicon import WordList
 
 PATH_SENSITIVE = ("approach", "context")
+_REACH = 12  # characters between a module and the operation in it
 _MIN_ENTITY = 2  # characters of a named thing before an operation or a kind of page
 
 _HINTS = {
@@ -189,7 +191,8 @@ def _before(request: Request, start: int) -> str:
 def _phrase_start(request: Request, least: int, start: int) -> int:
     """Where the noun phrase that ends at `start` begins: behind the last verb or noise word before it."""
     edge = max(least, start - 8)
-    for token in request.tokens:
+    first, last = bisect_left(request.tokens, (edge - LONGEST,)), bisect_left(request.tokens, (start,))
+    for token in request.tokens[first:last]:
         if token.end <= start and token.end > edge and token.tags & _EDGES:
             edge = token.end
         elif token.start < edge < token.end:
@@ -249,7 +252,7 @@ def _named_page(request: Request) -> str | None:
 def _named_operation(request: Request) -> str | None:
     """订单导出: an entity and an operation."""
     for operation in request.with_tag("operation"):
-        name = _before(request, operation.start)
+        name = _before(request, operation.start) or _module_before(request, operation)
         if len(name) >= _MIN_ENTITY:
             return f"operation:{name}{operation.word}"
         start, _ = request.clause_of(operation)
@@ -264,6 +267,18 @@ def _named_operation(request: Request) -> str | None:
         if subject and len(essence(request, start, subject.start)) >= _MIN_ENTITY:
             return f"operation:{essence(request, start, subject.start)}{operation.word}"
     return None
+
+
+def _module_before(request: Request, operation: Token) -> str:
+    """库存模块支持盘点: a page or module with a name of its own, earlier in the clause."""
+    for kind in reversed(request.tokens[: bisect_left(request.tokens, (operation.start,))]):
+        if kind.clause != operation.clause or operation.start - kind.end > _REACH:
+            break
+        if kind.tags & {"page", "page-kind", "big"}:
+            name = _before(request, kind.start)
+            if len(name) >= _MIN_ENTITY:
+                return name + kind.word
+    return ""
 
 
 def _identifier(request: Request) -> str | None:

@@ -465,3 +465,12 @@ def test_a_project_adds_words() -> None:
     assert gap.key == "button"
     with pytest.raises(ValueError, match="unknown tag 'x'"):
         word_list("grading").with_words({"x": ["y"]})
+
+
+def test_traditional_characters_are_read_and_shown_as_written() -> None:
+    found = decide("新增 status 欄位，下拉，默認值為審核").classification
+    assert (found.level, found.inferred.field, found.inferred.default) == (1, "status", "審核")
+    gap = decide("登錄頁加個開關").classification.gap
+    assert gap is not None
+    assert (gap.key, gap.words) == ("component", "加個開關")
+    assert "quote:儲存並繼續" in decide("「儲存並繼續」要顯示兩次").triage.anchors

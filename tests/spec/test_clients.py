@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,14 @@ def test_paths_with_quotes_are_toml(tmp_path: Path) -> None:
     (change, *_) = plan(str(tmp_path), ("codex",), commands, resident="", skill="")
     assert tomllib.loads(change.new)["mcp_servers"]["gatekeeper"] == {
         "command": '/a "b"\\c/python', "args": ["-m", "gatekeeper", "mcp"]}
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 has no reader of TOML")
+@pytest.mark.parametrize("text", ["model = [\n", "x = 1\nx = 2\n", 'mcp_servers = { other = { command = "y" } }\n'])
+def test_toml_that_cannot_take_a_table_is_left_alone(tmp_path: Path, text: str) -> None:
+    (tmp_path / ".codex").mkdir()
+    path = tmp_path / ".codex/config.toml"
+    path.write_text(text)
+    with pytest.raises(LibraryError, match="left alone"):
+        apply(tmp_path, "codex")
+    assert path.read_text() == text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from libraries import template
+
 from gatekeeper.spec.bench import bench_library
 from gatekeeper.spec.explaining import explain, explain_scalars
 from gatekeeper.spec.settings import SpecSettings
@@ -46,3 +48,9 @@ def test_scalars() -> None:
     assert explain_scalars(0.15, ["x"], 0.15).startswith("hit")
     assert "topic" in explain_scalars(0.5, [], 0.15)
     assert explain_scalars(0.1, ["x"], 0.15).startswith("below")
+
+
+def test_tags_of_one_meaning_are_named() -> None:
+    made = template("表单加开关字段", tags=("vue", "a-switch"))
+    (found,) = explain("会员页面增加一个是否冻结的开关", [made])
+    assert found.line.endswith("; tags 开关 = a-switch")

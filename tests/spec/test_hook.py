@@ -232,3 +232,9 @@ def test_a_long_note_is_cut_at_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
         document = hook.answer(json.dumps(event("x", prompt_id=line)))
         assert MAX_NOTE_LENGTH - 200 < len(document) <= MAX_NOTE_LENGTH
         assert set(note(document).split("\n")) == {line}
+
+
+def test_a_byte_order_mark_is_no_part_of_the_event(tmp_path: Path) -> None:
+    done = process(b"\xef\xbb\xbf" + json.dumps(event(ASKS, tmp_path)).encode())
+    assert note(done.stdout.decode())
+    assert done.stderr == b""

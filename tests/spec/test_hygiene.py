@@ -117,7 +117,20 @@ SECRETS = {
     "DB_PASSWORD: s3cret99": "password",
     "postgres://root:pw1234@db/x": "password",
     "密码是 Abc12345": "password",
+    "Password=Str0ngPass;": "password",
+    "dbPassword=tops3cret": "password",
+    'password: "my long pass phrase 1"': "password",
+    "curl -u admin:Passw0rd": "password",
+    "login --token abcd1234efgh": "password",
+    "AccountKey=abcd1234efgh;": "password",
+    "密碼：Qwer1234": "password",
+    "amqp://guest:gu3st@pw@mq/x": "password",
+    "Cookie: session=9af3b2c1d4e5": "token",
+    "Authorization: 0123456789abcdef": "token",
+    "https://hooks.slack.com/services/T00000000/B00000000/X1X2X3X4X5X6": "token",
+    "SG." + "a1B2" * 5 + "." + "c3D4" * 8: "token",
     "li.lei+x@mail.example.com": "email",
+    "-----BEGIN PGP PRIVATE KEY BLOCK-----\nlQdG1\n-----END PGP PRIVATE KEY BLOCK-----": "private-key",
     "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----": "private-key",
 }
 
@@ -146,6 +159,13 @@ def test_secrets_are_masked(secret: str, kind: str, frame: str) -> None:
         "用户名和密码为空时提示",
         "password = ${PASSWORD}",
         "a@b",
+        "max_tokens = 4096",
+        "token = getToken()",
+        "token：过期自动续",
+        "apiKey: process.env.API_KEY",
+        "修改 cookie：登录后写入",
+        "Authorization: 必填",
+        "https://host:8080/path/u@x",
     ],
 )
 def test_what_only_looks_like_a_secret(text: str) -> None:
@@ -153,7 +173,9 @@ def test_what_only_looks_like_a_secret(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["a@", "password:", "sk-", "eyJ", "a.", "-----BEGIN PRIVATE KEY-----", "bearer ", "a://", "密码是"]
+    "unit",
+    ["a@", "password:", "sk-", "eyJ", "a.", "-----BEGIN PRIVATE KEY-----", "bearer ", "a://", "密码是", "cookie: a=",
+     "authorization: ", "-u a:", 'password: "'],
 )
 def test_a_megabyte_is_masked(unit: str) -> None:
     assert mask_secrets(unit * (300_000 // len(unit)))[0]

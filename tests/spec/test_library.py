@@ -128,7 +128,7 @@ def test_a_foreign_cache_entry_is_not_used(tmp_path: Path) -> None:
 def test_an_older_fingerprint_is_made_anew_on_reading_and_the_file_stays(tmp_path: Path) -> None:
     one = library(tmp_path)
     path = write(one, "订单导出")
-    old = path.read_text(encoding="utf-8").replace("fp_version: 1", "fp_version: 0")
+    old = path.read_text(encoding="utf-8").replace("fp_version: 2", "fp_version: 0")
     path.write_text(old, encoding="utf-8")
     (entry,) = one.load().entries
     assert entry.is_stale

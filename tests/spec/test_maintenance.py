@@ -14,6 +14,7 @@ from gatekeeper.spec.maintenance import REMEDIES, examine, rebuild, rebuild_proj
 from gatekeeper.spec.markdown import read_template, render_template
 from gatekeeper.spec.model import GLOBAL, Fingerprint
 from gatekeeper.spec.seeding import read_seeds
+from gatekeeper.spec.settings import FP_VERSION
 from gatekeeper.spec.tools import SpecTools
 
 ONCE, PROJECT_WIDE, TOPIC = "本次只动 lib/cache.py，不碰 app.py", "不改公共 API 的调用逻辑", "导出文件名固定带日期"
@@ -51,7 +52,7 @@ def test_every_kind_of_fault_is_found_with_a_remedy(library: Library) -> None:
     good = write(library, "订单导出", trigger="用户说「导出」", redlines=(ONCE, PROJECT_WIDE, TOPIC))
     folder = good.parent
     stale = write(library, "登录报错", trigger="用户说「登录不了」")
-    change(stale, ("fp_version: 1", "fp_version: 0"))
+    change(stale, ("fp_version: 2", "fp_version: 0"))
     broken = write(library, "分页参数", trigger="用户说「分页」")
     change(broken, ('fingerprint: ["', 'fingerprint: ["[object Object]", "'))
     copied = folder / "tpl-copied000.md"
@@ -117,7 +118,7 @@ def test_rebuild_writes_what_differs_and_a_dry_run_nothing(library: Library) -> 
     assert planned.before < planned.after
     assert rebuild(library) == [planned]
     file = read_template(path.read_text(encoding="utf-8"), id=path.stem)
-    assert (file.hits, file.last_used, file.digest, file.template.fp_version) == (7, "2024-01-01", "摘要", 1)
+    assert (file.hits, file.last_used, file.digest, file.template.fp_version) == (7, "2024-01-01", "摘要", FP_VERSION)
     assert file.template.fingerprint.weights == library.fingerprint(file.template).weights
     assert rebuild(library) == []
     assert same.stat().st_mtime_ns == untouched

@@ -269,3 +269,15 @@ def test_sections_are_fence_aware() -> None:
     assert list(read_sections(text)) == ["甲", "丁"]
     assert read_sections(text)["甲"].endswith("y")
     assert dumps(read_sections(text)["丁"]) == dumps("x\n### 戊\n~~~\n```\n~~~", ensure_ascii=True)
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        ("name: 甲\ntags: [a, 'b\nx: :", "the front matter is broken at line 2: tags: [a, 'b"),
+        ("name: 甲\n  half a thought: [\n", "the front matter is broken at line 2: half a thought: ["),
+        ("name: 'not closed\nx: [", "the front matter is broken at line 1: name: 'not closed"),
+    ],
+)
+def test_torn_front_matter_is_read_and_reported(lines: str, problem: str) -> None:
+    assert problem in read_template(f"---\n{lines}\n---\n").problems

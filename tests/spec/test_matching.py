@@ -123,7 +123,7 @@ def verdict(lexical: float, *tokens: str) -> str:
     return verdict_of(
         lexical,
         sum(
-            evidence_points(token, 1.0 if len(token) == 2 and token not in ("不可", "校验") else 3.0)
+            evidence_points(token, 1.0 if len(token) == 2 and token not in ("不可", "校验", "导出") else 3.0)
             for token in tokens
         ),
         0.15,
@@ -131,8 +131,10 @@ def verdict(lexical: float, *tokens: str) -> str:
 
 
 def test_evidence_and_the_line() -> None:
-    assert verdict(0.15, "redis") == HIT
-    assert verdict(0.1499, "redis") == "below threshold"
+    assert verdict(0.15, "ebusy") == HIT
+    assert verdict(0.1499, "ebusy") == "below threshold"
+    assert verdict(0.4, "redis") == verdict(0.4, "导出") == NO_TOPIC_EVIDENCE
+    assert verdict(0.2, "redis", "excel") == verdict(0.5, "redis") == HIT
     assert verdict(0.9, "列表", "新增") == NO_TOPIC_EVIDENCE
     assert verdict(0.2, "跨天") == NO_TOPIC_EVIDENCE  # one 2-gram at a low score
     assert verdict(0.25, "跨天") == HIT

@@ -198,3 +198,18 @@ def test_an_image_raises_the_line() -> None:
     assert should_skip_matching("改一下标题吧", True)
     assert should_skip_matching("改一下标题吧 [图片1]")
     assert not should_skip_matching("如图这里的颜色改一下，字也调大一点", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("````md\n```js\nx = 1\n```\n````\n改一下", "改一下"),
+        ("~~~\n```\na\n~~~\n改", "改"),
+        ("```\nx = 1\n```\n改 ```\n按钮改成蓝色", "改 ```\n按钮改成蓝色"),
+        ('[背景：返回 {"aa":1,"bb":2,"cc":3} 少了，请修]', "[背景：返回 少了，请修] aa bb cc"),
+        ("{...props, orderNo: 1, foo: 2} 少了", "少了 orderNo foo"),
+        ('栈里有 File "/srv/a.py", line 3, in run 就断了', "栈里有 就断了"),
+    ],
+)
+def test_what_stands_around_data_and_code_stays(text: str, left: str) -> None:
+    assert prepare(text).text == left

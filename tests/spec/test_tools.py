@@ -371,3 +371,14 @@ def test_explain_says_why(tools: SpecTools) -> None:
     assert tools.explain("订单导出", first["template_id"])["templates"][0]["template_id"] == first["template_id"]
     assert tools.explain("加个按钮")["skipped"]
     assert tools.library.state.usage() == {}
+
+
+def test_a_template_too_large_to_be_read_is_not_written(tools: SpecTools) -> None:
+    call(tools, "spec_retro", **EXPORT)
+    for large in ({**EXPORT, "trigger": "长" * 400_000}, {"name": "另一个", "trigger": "x" * 1_000_000}):
+        answer = call(tools, "spec_retro", **large)
+        assert not answer["saved"]
+        assert "1000000 are read" in answer["reason"]
+    snapshot = tools.library.load()
+    assert [template.name for template in snapshot.templates] == ["订单导出"]
+    assert snapshot.problems == ()
