@@ -266,7 +266,8 @@ class ContextGatekeeper:
             best = without_outshone(candidates, arrays.idf, settings.min_coverage_of_best,
                                     least_coverage(self._corpus) * arrays.word_mass)
             cover = cover_minimum(best, arrays.idf, budget, settings.coverage_stop, settings.n_covers)
-            cover.reasons.update((c.turn_id, TOO_LITTLE) for c in selection.candidates if c not in best)
+            taking_part = {candidate.turn_id for candidate in best}
+            cover.reasons.update((c.turn_id, TOO_LITTLE) for c in selection.candidates if c.turn_id not in taking_part)
         selection.steps, selection.reasons = cover.steps, cover.reasons
         selection.coverable_mass = cover.coverable_mass
 
