@@ -200,6 +200,19 @@ def test_turns_beside_a_turn_that_answers_count_in_thorough() -> None:
     assert beside["parts"]["neighbours"] == beside["score"] == pytest.approx(0.4)
 
 
+def test_turns_count_by_recency_where_the_query_weighs_nothing() -> None:
+    chosen = Settings.thorough().replace(ngram_weight=0.0)
+    gate, twin = ContextGatekeeper(10**6, settings=chosen), reference.Conversation([("缓存", ""), ("天气", "")], chosen)
+    gate.add_turns([("缓存", ""), ("天气", "")])
+    for query in ("缓存", "ok"):
+        found = gate.explain(query)["candidates"]
+        assert [(c["turn_id"], c["score"]) for c in found] == twin.in_context(query)
+        assert [c["turn_id"] for c in found] == [1, 0]
+        assert {c["lex_user"] for c in found} == {0.0}
+    assert gate.explain("")["candidates"] == [] or gate.explain("")["anchors"]
+    assert ContextGatekeeper(10**6, settings=chosen).explain("")["candidates"] == []
+
+
 def test_a_message_that_asks_nothing_leans_on_the_last_turns_in_thorough() -> None:
     found = {c["turn_id"]: c["recency"] for c in in_context("kafka vets")["candidates"]}
     assert [found[turn] for turn in (21, 11, 1)] == [pytest.approx(11 / 12), pytest.approx(1 / 12), 0.0]
