@@ -28,9 +28,10 @@ from gatekeeper.errors import (
 )
 from gatekeeper.prompt import render_block, render_prompt
 from gatekeeper.pruning import bits_of, prune
+from gatekeeper.recall import recall
 from gatekeeper.selector import cover_minimum, fill_budget, is_empty, without_outshone
 from gatekeeper.settings import Settings
-from gatekeeper.sparse import QueryArrays, find_coverage, least_coverage, recall, to_scipy
+from gatekeeper.sparse import QueryArrays, find_coverage, least_coverage, to_scipy
 from gatekeeper.tokens import estimate_tokens
 from gatekeeper.topic_gate import asks_or_is_blank
 

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gatekeeper.sparse import Ranking
+    from gatekeeper.context import Ranking
 
     Spans = list[tuple[int, int]]
 
