@@ -111,7 +111,7 @@ cdef inline Py_ssize_t best_in_context(
     """The k best turns, best first; best: the greatest combined sum, by which the others are divided.
 
     score = (lexical + weight_neighbours neighbours) / best + weight_recency recency_share recency, each part divided
-    by itself. Returns how many there are, or -1 without memory.
+    by itself; lexical is 0 where the query has no idf mass. Returns how many there are, or -1 without memory.
     """
     cdef Sums *sums = <Sums *> malloc(sizeof(Sums))
     cdef Py_ssize_t base, t, i, n_found = 0
@@ -121,7 +121,7 @@ cdef inline Py_ssize_t best_in_context(
     memset(sums.turns, 0, min(<Py_ssize_t> BLOCK, rows.n) * sizeof(Sum))
     sums.n_touched = 0
     base = 0
-    while base < rows.n:
+    while base < rows.n and formula.idf_mass > 0.0:
         for t in range(n_terms):
             if terms[t].next < terms[t].end and terms[t].next.turn < base + BLOCK:
                 add_block(&terms[t], rows, formula, <uint32_t> base, sums)

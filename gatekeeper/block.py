@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from gatekeeper.anchor import Query
-    from gatekeeper.sparse import QueryArrays, Ranking
+    from gatekeeper.context import Ranking
+    from gatekeeper.sparse import QueryArrays
 
     class Texts(Protocol):
         """What spells a term: a `Vocabulary`, or a stand-in that holds one text."""

@@ -163,7 +163,7 @@ class Corpus:
         """The anchors, each word followed by its other forms that some turn holds; all have the weight of the group."""
         owners: dict[str, Anchor] = {}
         for anchor in anchors:
-            if anchor.weight and not anchor.is_ngram and not anchor.is_searched:
+            if anchor.idf and not anchor.is_ngram and not anchor.is_searched:  # listed words have no idf
                 for form in inflections(anchor.text):
                     owners.setdefault(form, anchor)
         if not owners:

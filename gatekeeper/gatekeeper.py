@@ -28,9 +28,10 @@ from gatekeeper.errors import (
 )
 from gatekeeper.prompt import render_block, render_prompt
 from gatekeeper.pruning import bits_of, prune
+from gatekeeper.recall import recall
 from gatekeeper.selector import cover_minimum, fill_budget, is_empty, without_outshone
 from gatekeeper.settings import Settings
-from gatekeeper.sparse import QueryArrays, find_coverage, least_coverage, recall, to_scipy
+from gatekeeper.sparse import QueryArrays, find_coverage, least_coverage, to_scipy
 from gatekeeper.tokens import estimate_tokens
 from gatekeeper.topic_gate import asks_or_is_blank
 
@@ -266,7 +267,8 @@ class ContextGatekeeper:
             best = without_outshone(candidates, arrays.idf, settings.min_coverage_of_best,
                                     least_coverage(self._corpus) * arrays.word_mass)
             cover = cover_minimum(best, arrays.idf, budget, settings.coverage_stop, settings.n_covers)
-            cover.reasons.update((c.turn_id, TOO_LITTLE) for c in selection.candidates if c not in best)
+            taking_part = {candidate.turn_id for candidate in best}
+            cover.reasons.update((c.turn_id, TOO_LITTLE) for c in selection.candidates if c.turn_id not in taking_part)
         selection.steps, selection.reasons = cover.steps, cover.reasons
         selection.coverable_mass = cover.coverable_mass
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from itertools import compress, count
 
 from gatekeeper._core.vocabulary import sentence_ends
 from gatekeeper.anchor import fold
@@ -15,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_BIT_OF_DIGIT = bytes.maketrans(b"01", b"\0\1")
+
 
 def split_sentences(text: str) -> list[str]:
     """The sentences of a text; joined, they are the text."""
@@ -24,7 +27,12 @@ def split_sentences(text: str) -> list[str]:
 
 def bits_of(mask: int) -> list[int]:
     """The positions of the bits that are set, ascending. O(bits), also for a mask of a million."""
-    return [i for i, bit in enumerate(bin(mask)[:1:-1]) if bit == "1"]
+    return list(compress(count(), _flags(mask)))
+
+
+def _flags(mask: int) -> bytes:
+    """0 or 1 for each bit, from the lowest."""
+    return bin(mask)[:1:-1].encode().translate(_BIT_OF_DIGIT)
 
 
 def mask_of(positions: Sequence[int]) -> int:
@@ -45,8 +53,8 @@ def mask_of(positions: Sequence[int]) -> int:
 def idf_mass(mask: int, idf: Sequence[float]) -> float:
     """Sum of idf over the bits of a mask, from the first anchor to the last."""
     mass = 0.0
-    for i in bits_of(mask):
-        mass += idf[i]
+    for of_anchor in compress(idf, _flags(mask)):
+        mass += of_anchor
     return mass
 
 
@@ -87,9 +95,9 @@ def find_held(corpus: Corpus, candidates: Sequence[Candidate], arrays: QueryArra
     counts, held = corpus.matrix.held(
         turns, arrays.term_ids, extra_postings=arrays.extra_postings, groups=arrays.groups)
     first = 0
-    for candidate, count in zip(candidates, counts, strict=True):
-        candidate.holds = mask_of(held[first : first + count])
-        first += count
+    for candidate, n_held in zip(candidates, counts, strict=True):
+        candidate.holds = mask_of(held[first : first + n_held])
+        first += n_held
 
 
 def _words(arrays: QueryArrays, held: Sequence[int]) -> int:
@@ -114,8 +122,8 @@ def keep_whole(corpus: Corpus, candidate: Candidate) -> None:
 
 
 def whole(text: str) -> list[tuple[int, int]]:
-    """The span of a side as a whole, none if it is empty."""
-    return [(0, len(text))] if text else []
+    """The span of a side as a whole, none if it is blank."""
+    return [(0, len(text))] if text and not text.isspace() else []
 
 
 def _searched_hits(corpus: Corpus, candidates: Sequence[Candidate], anchors: Sequence[Anchor]) -> array[int] | None:

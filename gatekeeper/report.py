@@ -19,8 +19,9 @@ from gatekeeper.block import (
 )
 from gatekeeper.corpus import Corpus
 from gatekeeper.pruning import bits_of, phrase_spans
+from gatekeeper.recall import ContentWords, asks_content_word, content_words, score
 from gatekeeper.settings import Settings
-from gatekeeper.sparse import ContentWords, QueryArrays, content_words, score_blocks
+from gatekeeper.sparse import QueryArrays
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def explanation(corpus: Corpus, selection: Selection, token_budget: int) -> Expl
                  "reason": _gate_reason(gate, corpus.settings)},
         "anchors": [_anchor(anchor) for anchor in selection.anchors],
         "idf_mass": arrays.idf_mass,
-        "content_words": list(words) if gate.action == SWITCH else [],
+        "content_words": list(words) if asks_content_word(corpus.settings, gate) else [],
         "candidates": [_candidate(corpus, selection.anchors, arrays, c) for c in selection.candidates],
         "steps": _steps(selection, token_budget),
         "coverable_mass": selection.coverable_mass,
@@ -238,15 +239,13 @@ def _step(selection: Selection, step: Step, budget_left: int) -> dict[str, Any]:
 
 def _turns(corpus: Corpus, selection: Selection, arrays: QueryArrays) -> list[dict[str, Any]]:
     """Every turn: chosen, or why not; its score where it shares an anchor, its tokens where it was a candidate."""
-    scores: dict[int, float] = {}
-    if arrays.idf_mass > 0.0:
-        scores = {c.turn_id: c.score for c in score_blocks(corpus, arrays, corpus.matrix.n_turns)}
+    query, gate = selection.query_anchors, selection.gate
+    scores = {c.turn_id: c.score for c in score(corpus, query, arrays, gate, corpus.matrix.n_turns)}
     costs = {c.turn_id: c.cost for c in selection.candidates}
     decisions = dict.fromkeys(range(corpus.matrix.n_turns), NO_ANCHOR)
     for turn_id in scores:
         decisions[turn_id] = BELOW_TOP
-    words = ContentWords(corpus, selection.query_anchors, selection.anchors) if (
-        selection.gate.action == SWITCH and corpus.settings.content_filter) else None
+    words = ContentWords(corpus, query, selection.anchors) if asks_content_word(corpus.settings, gate) else None
     if words:
         for turn_id in scores:
             if not words.are_in(turn_id):

@@ -12,7 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gatekeeper.sparse import Ranking
+    from gatekeeper.context import Ranking
+
+    Spans = list[tuple[int, int]]
 
 MAX_MISSES = 8  # blocks or sentences in a row that do not fit
 LOOKED_AT_ONCE = 16
@@ -179,7 +181,7 @@ def _look_at(
 
 def _is_whole(corpus: Corpus, candidate: Candidate) -> bool:
     user, assistant = corpus.texts[candidate.turn_id] or ("", "")
-    return candidate.kept == (whole(user), whole(assistant))
+    return candidate.user == user.strip() and candidate.assistant == assistant.strip()
 
 
 def _restore_all(
@@ -191,29 +193,49 @@ def _restore_all(
         if n_misses >= MAX_MISSES or cover.budget_left <= 0:
             return
         block = corpus.block(candidate.turn_id)
-        if not _grow(corpus, candidate, cover, cost_of, (whole(block.user), whole(block.assistant))):
+        if _grow(corpus, candidate, cover, cost_of, (whole(block.user), whole(block.assistant))):
+            n_misses = 0
+        else:
             n_misses = _restore(corpus, candidate, cover, cost_of, n_misses)
 
 
 def _restore(
     corpus: Corpus, candidate: Candidate, cover: Cover, cost_of: Callable[[Candidate], int], n_misses: int
 ) -> int:
-    """Put back sentences of a pruned block while they fit, those nearest to a kept one first. Misses in a row."""
-    for distance, side, span in _missing(corpus, candidate):
-        sides = (candidate.kept[USER], candidate.kept[ASSISTANT])
-        grown = sorted([*sides[side], span])
-        if _grow(corpus, candidate, cover, cost_of, (grown, sides[1]) if side == USER else (sides[0], grown)):
+    """Put back sentences of a pruned block while they fit, those nearest to a kept one first. Misses in a row.
+
+    More and more at once while these fit, then fewer and fewer: O(text of the block x log sentences).
+    """
+    missing = _missing(corpus, candidate)
+    place, at_once, is_growing = 0, 1, True
+    while place < len(missing):
+        batch = missing[place : place + at_once]
+        if _grow(corpus, candidate, cover, cost_of, _with(candidate.kept, batch)):
             n_misses = 0
-            continue
-        n_misses += 1
-        if distance > 1 or n_misses >= MAX_MISSES:
-            break
+            place += at_once
+            at_once = 2 * at_once if is_growing else max(1, at_once // 2)
+        elif len(batch) > 1:
+            at_once = len(batch) // 2
+            is_growing = False
+        else:
+            n_misses += 1
+            if batch[0][0] > 1 or n_misses >= MAX_MISSES:
+                break
+            place, at_once, is_growing = place + 1, 1, True
     return n_misses
+
+
+def _with(kept: tuple[Spans, Spans], missing: Sequence[tuple[int, int, tuple[int, int]]]) -> tuple[Spans, Spans]:
+    """The kept spans of both sides with those of missing sentences, in their order."""
+    grown = list(kept[USER]), list(kept[ASSISTANT])
+    for _, side, span in missing:
+        grown[side].append(span)
+    return sorted(grown[USER]), sorted(grown[ASSISTANT])
 
 
 def _grow(
     corpus: Corpus, candidate: Candidate, cover: Cover, cost_of: Callable[[Candidate], int],
-    sides: tuple[list[tuple[int, int]], list[tuple[int, int]]],
+    sides: tuple[Spans, Spans],
 ) -> bool:  # fmt: skip
     """Keep more of a chosen block if that fits."""
     kept, cost = candidate.kept, candidate.cost
@@ -230,12 +252,23 @@ def _grow(
 def _missing(corpus: Corpus, candidate: Candidate) -> list[tuple[int, int, tuple[int, int]]]:
     """The pruned sentences as (distance in sentences to the nearest kept one, side, span), nearest first."""
     missing = []
-    for side in (USER, ASSISTANT):
+    for side, text in enumerate(corpus.texts[candidate.turn_id] or ("", "")):
+        if candidate.kept[side] == whole(text):
+            continue
         ends = corpus.matrix.sentence_ends(candidate.turn_id, side)
         spans = list(zip([0, *ends], ends, strict=False))
-        kept = [i for i, (start, end) in enumerate(spans)
-                if any(first <= start and end <= last for first, last in candidate.kept[side])]
-        for i, span in enumerate(spans):
-            if i not in kept:
-                missing.append((min((abs(i - k) for k in kept), default=len(spans)), side, span))
+        kept = set(candidate.kept[side])
+        distances = _distances([span in kept for span in spans])
+        missing += [(distance, side, span) for distance, span in zip(distances, spans, strict=True) if distance]
     return sorted(missing)
+
+
+def _distances(is_kept: Sequence[bool]) -> list[int]:
+    """How far each place is from the nearest kept one: 0 for that itself, the number of places where none is kept."""
+    n = len(is_kept)
+    distances = [0 if kept else n for kept in is_kept]
+    for i in range(1, n):
+        distances[i] = min(distances[i], distances[i - 1] + 1)
+    for i in range(n - 2, -1, -1):
+        distances[i] = min(distances[i], distances[i + 1] + 1)
+    return distances

@@ -1,27 +1,21 @@
-"""Sparse recall: BM25 over idf mass, exact match and recency; after a switch, only blocks with a content word."""
+"""Sparse scores: BM25 over idf mass, exact match and recency; how much of a query a block is about."""
 
 from __future__ import annotations
 
 from array import array
 
-from gatekeeper.anchor import Query, fold
-from gatekeeper.block import CONTINUE, SWITCH, Anchor, Candidate, GateDecision
+from gatekeeper.block import CONTINUE, Anchor, Candidate
 from gatekeeper.corpus import Corpus
 from gatekeeper.errors import ArgumentValueError
-from gatekeeper.settings import Settings
-from gatekeeper.topic_gate import asks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
     from scipy.sparse import csc_array, csr_array, sparray, spmatrix
 
-
-RECENT_TURNS = 8  # in which a question's words make it one that goes on
-RECENT_CHARACTERS = 600
 LONG_CONVERSATION = 10  # turns, from which on a block must cover all of min_coverage
 
 
@@ -66,30 +60,6 @@ class QueryArrays:
                 self.word_mass += anchor.weight
 
 
-def recall(corpus: Corpus, query: Query, arrays: QueryArrays, gate: GateDecision) -> list[Candidate] | Ranking:
-    """The best blocks that share an anchor with the query, best first, ties to the newer turn.
-
-    With weight_neighbours also blocks that stand beside one, and the last ones.
-    """
-    settings = corpus.settings
-    max_candidates = settings.max_candidates
-    if settings.weight_neighbours and arrays.anchors:
-        return score_in_context(corpus, arrays, recency_share(corpus, query, arrays.anchors, gate))
-    if arrays.idf_mass == 0.0:
-        return []
-    filters = gate.action == SWITCH and settings.content_filter
-    words = ContentWords(corpus, query, arrays.anchors) if filters else None
-    allowed = words.turns() if words else None
-    while True:
-        candidates = score_blocks(corpus, arrays, max_candidates, allowed)
-        if words is None or allowed is None:
-            return candidates
-        false_hits = {c.turn_id for c in candidates if not words.are_in(c.turn_id)}
-        if not false_hits:
-            return candidates
-        allowed = array("i", [turn for turn in allowed if turn not in false_hits])
-
-
 def find_coverage(corpus: Corpus, candidates: Sequence[Candidate], arrays: QueryArrays, action: str) -> None:
     """Find the coverage of every candidate, and which of them hold too little of the query to be of its topic.
 
@@ -114,10 +84,6 @@ def least_coverage(corpus: Corpus) -> float:
     return corpus.settings.min_coverage * min(1.0, corpus.matrix.n_blocks / LONG_CONVERSATION)
 
 
-def _lexical(settings: Settings, candidate: Candidate) -> float:
-    return settings.weight_user * candidate.lex_user + settings.weight_assistant * candidate.lex_assistant
-
-
 def score_blocks(
     corpus: Corpus, arrays: QueryArrays, max_blocks: int, allowed: array[int] | None = None
 ) -> list[Candidate]:
@@ -138,148 +104,6 @@ def score_blocks(
         )
         for i, turn in enumerate(turns)
     ]
-
-
-class Ranking:
-    """Candidates, best first, that are made when they are first looked at: a budget holds the fewest of them."""
-
-    def __init__(self, make: Callable[[int], Candidate], n: int) -> None:
-        self._make = make
-        self._n = n
-        self._made: list[Candidate] = []
-
-    def __len__(self) -> int:
-        return self._n
-
-    def __iter__(self) -> Iterator[Candidate]:
-        return iter(self[: self._n])
-
-    def __getitem__(self, places: slice) -> list[Candidate]:
-        while len(self._made) < min(self._n, places.stop):
-            self._made.append(self._make(len(self._made)))
-        return self._made[places]
-
-
-def score_in_context(corpus: Corpus, arrays: QueryArrays, recency_share: float) -> Ranking:
-    """Score turns by what they and the turns around them hold and by how recent they are, best first.
-
-    score = (lexical + weight_neighbours neighbours) / best + weight_recency recency, with neighbours = sum of
-    lexical / d over the turns at distance d <= neighbour_window, best = the greatest value of the bracket, and recency
-    that of the plain score times recency_share.
-    """
-    settings = corpus.settings
-    n_turns = corpus.matrix.n_turns
-    turns, scores, lex_user, lex_assistant, neighbours, best = corpus.matrix.top_in_context(
-        arrays.term_ids, arrays.idf, corpus.formula, k=settings.max_candidates,
-        weight_neighbours=settings.weight_neighbours, neighbour_window=settings.neighbour_window,
-        recency_share=recency_share, extra_postings=arrays.extra_postings,
-        groups=arrays.groups)
-
-    def make(i: int) -> Candidate:
-        recency = recency_share * max(0.0, 1.0 - (n_turns - turns[i]) / settings.recency_window)
-        return Candidate(turns[i], scores[i], lex_user[i], lex_assistant[i], 0.0, recency, neighbours[i], best)
-
-    return Ranking(make, len(turns))
-
-
-def first_recent_turn(corpus: Corpus) -> int:
-    """Where the last turns begin: the last one, and those before it up to a number of turns and of characters."""
-    first = len(corpus.texts) - 1
-    n_characters = 0
-    for turn_id in range(first, max(-1, first - RECENT_TURNS), -1):
-        user, assistant = corpus.texts[turn_id] or ("", "")
-        n_characters += len(user) + len(assistant)
-        if n_characters > RECENT_CHARACTERS and turn_id != first:
-            return turn_id + 1
-    return max(0, first - RECENT_TURNS + 1)
-
-
-def recency_share(corpus: Corpus, query: Query, anchors: Sequence[Anchor], gate: GateDecision) -> float:
-    """How much a message leans on the last turns whatever words it shares with them, 0 to 1.
-
-    One that asks nothing answers or goes on. A question does so by the share of its known idf mass that stands in the
-    last turns.
-    """
-    if gate.deictic or not asks(query.text):
-        return 1.0
-    known = recent = 0.0
-    first = first_recent_turn(corpus)
-    for anchor in anchors:
-        if anchor.last_turn >= 0:
-            known += anchor.weight
-            recent += anchor.weight if anchor.last_turn >= first else 0.0
-    return recent / known if known else 1.0
-
-
-# --- content words
-
-
-def content_words(query: Query) -> tuple[str, ...]:
-    """The query's content words: words of alphabetic scripts, versions, 4-character windows of CJK runs."""
-    latin = [query.vocabulary.text(i) for i in query.latin_content_words()]
-    return (*latin, *_windows(query))
-
-
-def _windows(query: Query) -> list[str]:
-    text = query.vocabulary.text
-    return [text(first) + text(last)[-1] for first, last in query.cjk_windows()]
-
-
-class ContentWords:
-    """The content words of a query as one conversation holds them, forms of a word among its anchors included.
-
-    When no block holds any, those pass that hold the 2-gram at the head of one of the query's terms.
-    """
-
-    def __init__(self, corpus: Corpus, query: Query, anchors: Sequence[Anchor]) -> None:
-        self._corpus = corpus
-        ids = corpus.vocabulary.find(query.vocabulary)
-        self._windows = _windows(query)
-        self._words = array("i", [ids[i] for i in query.latin_content_words()])
-        words = set(self._words)
-        self._words.extend(a.term_id for a in anchors if a.form_of and a.form_of.term_id in words)
-        self._pairs = [(ids[first], ids[last]) for first, last in query.cjk_windows()]
-        self._heads = array("i", [ids[i] for i in query.head_bigrams()])
-        self._turns_that_may = self._turns_with([*((i,) for i in self._words), *self._pairs])
-        self._by_head = not any(map(self._hold_word, self._turns_that_may))
-
-    def __bool__(self) -> bool:
-        """Whether the query has any; without, nothing is filtered."""
-        return bool(self._words or self._windows)
-
-    def turns(self) -> array[int] | None:
-        """Turns that may hold one, ascending; None without content words.
-
-        CJK windows are matched by their two 3-grams here; `are_in` looks at the text itself.
-        """
-        if not self:
-            return None
-        return self._turns_with([(i,) for i in self._heads]) if self._by_head else self._turns_that_may
-
-    def are_in(self, turn_id: int) -> bool:
-        """Whether a turn passes: it really holds a whole word, or a window as a substring."""
-        if self._by_head:
-            return self._corpus.matrix.holds_any(turn_id, self._heads)
-        return self._hold_word(turn_id)
-
-    def _hold_word(self, turn_id: int) -> bool:
-        matrix = self._corpus.matrix
-        if matrix.holds_any(turn_id, self._words):
-            return True
-        windows = [window for window, pair in zip(self._windows, self._pairs, strict=True)
-                   if all(matrix.holds_any(turn_id, array("i", [i])) for i in pair)]
-        if not windows:
-            return False
-        block = self._corpus.block(turn_id)
-        texts = fold(block.user), fold(block.assistant)
-        return any(window in text for window in windows for text in texts)
-
-    def _turns_with(self, groups: Sequence[tuple[int, ...]]) -> array[int]:
-        terms = array("i", [term for group in groups for term in group])
-        ends = array("i")
-        for group in groups:
-            ends.append((ends[-1] if ends else 0) + len(group))
-        return self._corpus.matrix.turns_with(terms, ends)
 
 
 # --- the same scores for any matrix
@@ -378,7 +202,4 @@ def _vector(name: str, values: ArrayLike, length: int) -> NDArray[np.float64]:
     return vector
 
 
-__all__ = [
-    "ContentWords", "Ranking", "content_words", "find_coverage", "least_coverage", "recall", "score_blocks",
-    "score_matrix", "to_scipy",
-]
+__all__ = ["QueryArrays", "find_coverage", "least_coverage", "score_blocks", "score_matrix", "to_scipy"]

@@ -13,6 +13,7 @@ ENDINGS = ("", "s", "es", "e", "ed", "er", "ers", "ing", "ings", "ly", "y", "ion
 ENDINGS_OF_WHOLE_WORDS = ("s", "ed", "ing", "er", "ers", "ly", "ness", "ment", "ments")
 VOWELS = ("a", "e", "i", "o", "u", "y")
 MOST_WORDS = 16_384  # remembered; they are words of queries, so few distinct ones recur
+LONGEST_WORD = 32  # remembered
 
 _forms: dict[str, tuple[str, ...]] = {}
 _stem: Callable[[str], str] | None = None
@@ -30,11 +31,13 @@ def inflections(word: str) -> tuple[str, ...]:
     """The other forms of a lower-case English word: texts with its stem. Many are no words; O(1) once it was asked."""
     forms = _forms.get(word)
     if forms is None:
-        if len(_forms) >= MOST_WORDS:
-            _forms.clear()
         of_word = stem(word)
         found = dict.fromkeys(form for form in _candidates(word, of_word) if form != word and stem(form) == of_word)
-        forms = _forms[word] = tuple(found) if _is_installed() else ()
+        forms = tuple(found) if _is_installed() else ()
+        if len(word) <= LONGEST_WORD:
+            if len(_forms) >= MOST_WORDS:
+                _forms.clear()
+            _forms[word] = forms
     return forms
 
 
@@ -43,7 +46,7 @@ def _english_stemmer() -> Callable[[str], str]:
         from Stemmer import Stemmer
     except ImportError:
         return str
-    of_word: Callable[[str], str] = Stemmer("english").stemWord
+    of_word: Callable[[str], str] = Stemmer("english", 0).stemWord  # no cache of its own: it costs more than a stem
     return of_word
 
 

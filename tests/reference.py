@@ -206,7 +206,7 @@ class Conversation:
         grown = []
         for anchor in found:
             grown.append(anchor)
-            if is_ngram(anchor.text) or anchor.is_searched or not anchor.weight:
+            if is_ngram(anchor.text) or anchor.is_searched or not anchor.idf:
                 continue
             forms = [self.term(text) for text in inflections(anchor.text) if text not in taken and tokens(text)]
             forms = [form for form in forms if form.df]
@@ -297,6 +297,8 @@ class Conversation:
         """BM25 of both sides over the idf mass; joint sides are one text, which is the user's."""
         s = self.settings
         mass = total(anchor.weight for anchor in found)
+        if not mass:
+            return 0.0, 0.0
         tf = [(a.weight, *a.tf.get(turn, (0, 0))) for a in found]
         lengths = [len(side) for side in self.sides[turn]]
         if s.joint_sides:

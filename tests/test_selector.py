@@ -6,9 +6,10 @@ import math
 
 import pytest
 import reference
+import reference_filling
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import queries, texts, turns
+from strategies import queries, sides, texts, turns
 
 from gatekeeper import ContextGatekeeper, Settings, estimate_tokens
 from gatekeeper.block import Candidate
@@ -35,6 +36,73 @@ def test_the_cover_takes_the_steps_of_the_twin(history, query: str, budget: int,
              for step in gate.explain(query)["steps"]]  # fmt: skip
     assert found == twin.cover(query, budget, count)
     assert [turn["turn_id"] for turn in gate.select(query)] == [turn for turn, _, _ in found]
+
+
+long_sides = st.lists(sides, max_size=5).map("".join)
+
+
+@given(st.lists(st.tuples(long_sides, long_sides), max_size=14), queries, st.data())
+@settings(max_examples=200)
+def test_thorough_fills_the_budget_as_the_twin_does(history, query: str, data) -> None:
+    budget = data.draw(st.sampled_from([20, 60, 120, 300, 700, 2000]))
+    count = data.draw(st.sampled_from([estimate_tokens, words, lumpy]))
+    most, max_sentences = data.draw(st.sampled_from([3, 20, 60, 250])), data.draw(st.sampled_from([1, 3]))
+    chosen = Settings.thorough().replace(whole_side_tokens=most, max_sentences=max_sentences)
+    gate, twin = ContextGatekeeper(budget, settings=chosen, count_tokens=count), reference.Conversation(history, chosen)
+    gate.add_turns(history)
+    for turn in data.draw(st.sets(st.integers(0, len(history) - 1), max_size=2)) if history else ():
+        gate.forget(turn)
+        twin.forget(turn)
+    sent, covered, taken_back = reference_filling.filled(twin, query, budget, count)
+    explained = gate.explain(query)
+    assert [(turn["turn_id"], turn["user"], turn["assistant"]) for turn in gate.select(query)] == sent
+    assert [{gate.anchor_text(i) for i in step["covered_ids"]} for step in explained["steps"]] == covered
+    assert {turn["turn_id"] for turn in explained["turns"] if turn["decision"] == "taken back"} == taken_back
+
+
+def test_a_long_answer_to_a_blank_question_goes_in_by_its_sentences() -> None:
+    gate = ContextGatekeeper(4000, settings=Settings.thorough())
+    gate.add_turns([(" \n", "Redis is fast. " * 200), ("other", "thing")])
+    turn = gate.select("redis?")[0]
+    assert turn["turn_id"] == 0
+    assert turn["assistant"].startswith("Redis is fast.")
+
+
+def test_what_is_restored_ends_a_row_of_sentences_that_do_not_fit() -> None:
+    large = "filler " * 60 + "end. "
+    history = [
+        (f"{large}redis alpha. {large}{large}redis beta. {large}{large}redis. {large}", large),  # seven misses
+        ("redis alpha. " + "short " * 12 + "end.", ""),  # goes in whole
+        (f"{large}redis. Three words more. {large}", ""),  # one miss, then one that fits
+    ]
+    chosen = Settings.thorough().replace(whole_side_tokens=10, weight_neighbours=0.0, weight_recency=0.0, b=0.0)
+    gate = ContextGatekeeper(50, settings=chosen, count_tokens=words)
+    gate.add_turns(history)
+    assert [turn["user"] for turn in gate.select("redis alpha beta")] == [
+        "redis alpha. redis beta. redis.", history[1][0], "redis. Three words more."]
+
+
+@pytest.mark.parametrize(("n_large", "expected"), [(7, [0]), (8, [])])
+def test_after_eight_blocks_in_a_row_that_do_not_fit_no_other_is_looked_at(n_large: int, expected: list[int]) -> None:
+    chosen = Settings.thorough().replace(weight_neighbours=0.0, weight_recency=0.0, b=0.0)
+    gate = ContextGatekeeper(20, settings=chosen, count_tokens=words)
+    gate.add_turns([("redis", ""), *[("redis redis " + "filler " * 30, "")] * n_large])
+    assert [turn["turn_id"] for turn in gate.select("redis")] == expected
+
+
+def test_restoring_looks_at_few_of_many_sentences() -> None:
+    counted = []
+
+    def count(text: str) -> int:
+        counted.append(len(text))
+        return len(text)
+
+    text = "".join(f"a{i} b. redis! " for i in range(1000))
+    gate = ContextGatekeeper(len(text) // 2, settings=Settings.thorough(), count_tokens=count)
+    gate.add_turn(text, "")
+    [turn] = gate.select("redis")
+    assert len(text) // 2 - 100 < len(turn["user"]) <= len(text) // 2
+    assert len(counted) < 60
 
 
 @given(turns, queries, st.integers(1, 400), st.booleans(), st.sampled_from([estimate_tokens, words, lumpy]))

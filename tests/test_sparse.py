@@ -1,52 +1,15 @@
-"""Recall: scores, the filter after a switch, phrases unquoted."""
+"""Sparse scores and coverage: phrases unquoted, matrices for scipy."""
 
 from __future__ import annotations
 
 import pytest
 import reference
-from conversations import LETTER
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_text import anchors
-from strategies import cjk_texts, queries, texts, turns
+from strategies import queries, turns
 
 from gatekeeper import ArgumentValueError, ContextGatekeeper, Settings
-from gatekeeper.anchor import Query
-from gatekeeper.report import Explanation
-from gatekeeper.sparse import content_words
-
-
-def recalled(history, query: str, **changes) -> list[int]:
-    gate = ContextGatekeeper(10**6, settings=Settings(**changes))
-    gate.add_turns(history)
-    return [candidate["turn_id"] for candidate in gate.explain(query)["candidates"]]
-
-
-@given(turns, queries, st.sampled_from([1, 3, 20]), st.data())
-@settings(max_examples=150)
-def test_candidates_and_all_parts_of_their_scores_equal_the_twin(history, query: str, limit: int, data) -> None:
-    chosen = Settings(max_candidates=limit)
-    gate, twin = ContextGatekeeper(10**6, settings=chosen), reference.Conversation(history, chosen)
-    gate.add_turns(history)
-    for turn in data.draw(st.sets(st.integers(0, len(history) - 1), max_size=2)) if history else ():
-        gate.forget(turn)
-        twin.forget(turn)
-    found = [(c["turn_id"], c["score"], (c["lex_user"], c["lex_assistant"]), c["exact"], c["recency"])
-             for c in gate.explain(query)["candidates"]]  # fmt: skip
-    assert found == [(c.turn, c.score, c.lex, c.exact, c.recency) for c in twin.candidates(query)]
-
-
-@given(turns, queries, st.sampled_from([1, 3, 400]), st.sampled_from([1, 2, 3, 40]), st.booleans(), st.data())
-@settings(max_examples=150)
-def test_scores_in_context_equal_the_twin(history, query: str, limit: int, window: int, joint: bool, data) -> None:
-    chosen = Settings.thorough().replace(max_candidates=limit, neighbour_window=window, joint_sides=joint,
-                                         weight_assistant=0.5, recency_window=data.draw(st.sampled_from([2, 12])))
-    gate, twin = ContextGatekeeper(10**6, settings=chosen), reference.Conversation(history, chosen)
-    gate.add_turns(history)
-    for turn in data.draw(st.sets(st.integers(0, len(history) - 1), max_size=2)) if history else ():
-        gate.forget(turn)
-        twin.forget(turn)
-    assert [(c["turn_id"], c["score"]) for c in gate.explain(query)["candidates"]] == twin.in_context(query)
 
 
 @given(turns, queries, st.floats(1.0, 500.0))
@@ -58,73 +21,6 @@ def test_coverage_equals_the_twin(history, query: str, length: float) -> None:
     found = {c["turn_id"]: c["coverage"] for c in gate.explain(query)["candidates"]}
     anchors_of_query = twin.anchors(query)
     assert found == {turn: twin.coverage(turn, anchors_of_query) for turn in found}
-
-
-@given(st.lists(st.tuples(cjk_texts, cjk_texts), max_size=5), cjk_texts)
-@settings(max_examples=120)
-def test_candidates_of_lexicon_words_run_together_equal_the_twin(history, query: str) -> None:
-    gate, twin = ContextGatekeeper(10**6), reference.Conversation(history)
-    gate.add_turns(history)
-    found = [(c["turn_id"], c["score"]) for c in gate.explain(query)["candidates"]]
-    assert found == [(c.turn, c.score) for c in twin.candidates(query)]
-
-
-@given(texts | cjk_texts)
-@settings(max_examples=150)
-def test_content_words_equal_the_twin(text: str) -> None:
-    words, windows = reference.Conversation().content_words(text)
-    assert list(content_words(Query(text))) == [*words, *windows]
-
-
-@pytest.mark.parametrize(("query", "expected"), [
-    ("git 的 ttl 是什么", ("git", "ttl")),
-    ("v1.2.3 1.2.3 1.2 2024", ("v1.2.3", "v1", "1.2.3")),
-    ("惰性删除区别", ("惰性删除",)),
-    ("惰性删除策略", ("惰性删除", "性删除策", "删除策略")),
-    ("缓存", ()),
-    ("“lazy free”", ("lazy", "free")),
-    ("「向量库」怎么选", ()),
-    ("R 和 C++", ("r", "c++")),
-    ("which one of the", ("one",)),
-])  # fmt: skip
-def test_content_words_of_a_query(query: str, expected: tuple[str, ...]) -> None:
-    assert content_words(Query(query)) == expected
-
-
-FOREIGN = [("redis ttl", ""), ("redis lru", "")]
-
-
-@pytest.mark.parametrize(("history", "query", "expected"), [
-    # after a switch only blocks with a content word
-    ([("git 区别 rebase", ""), ("digital 合并 问题", ""), *FOREIGN], "git 合并 分支", [0]),
-    # a window of a CJK term, as a substring of a segment
-    ([("过期键的惰性删除", ""), ("惰性求值与删除操作", ""), *FOREIGN], "惰性删除策略", [0]),
-    # both 3-grams of a window, but the window nowhere
-    ([("惰性删的性删除", ""), ("惰性删除", ""), *FOREIGN], "惰性删除", [1]),
-    # nobody holds a content word: the head of a term
-    ([("退货要多久", ""), ("期限到了", ""), *FOREIGN], "退货期限", [0]),
-    # nobody holds either
-    ([("期限到了", ""), *FOREIGN], "退货期限", []),
-    # no content word in the query: no filter
-    ([("退货要多久", ""), *FOREIGN], "退货", [0]),
-    ([("向量库很多", ""), *FOREIGN], "「向量库」怎么选", [0]),
-])  # fmt: skip
-def test_after_a_switch_only_blocks_with_a_content_word_count(history, query: str, expected: list[int]) -> None:
-    gate = ContextGatekeeper(10**6, settings=LETTER)
-    gate.add_turns(history)
-    explained = gate.explain(query)
-    assert explained["gate"]["action"] == "switch"
-    assert [candidate["turn_id"] for candidate in explained["candidates"]] == expected
-    assert [c.turn for c in reference.Conversation(history, LETTER).candidates(query)] == expected
-
-
-def test_without_a_switch_no_content_word_is_asked_for() -> None:
-    assert recalled([("git 分支", ""), ("git 缓存", "")], "rebase 分支", topic_window=2) == [0]
-
-
-def test_a_block_without_the_word_is_passed_over_for_the_next_best() -> None:
-    history = [("惰性删除", ""), *[("惰性删的性删除", "惰性删的性删除")] * 4, *[("redis ttl", "")] * 10]
-    assert recalled(history, "惰性删除", max_candidates=1) == [0]
 
 
 @pytest.mark.parametrize(("text", "df"), [
@@ -145,25 +41,6 @@ def test_a_phrase_counts_where_it_is_made_of_whole_words_only() -> None:
     assert decision["anchors"][0]["df"] == 2
 
 
-def test_nothing_is_recalled_from_nothing() -> None:
-    assert recalled([], "redis") == []
-    assert recalled([("的", "redis")], "") == []
-
-
-def test_a_query_that_says_nothing_recalls_what_the_last_turn_spoke_of() -> None:
-    for query in ("", " \n ", "？！", "然后呢？", "为什么", "how?"):
-        assert recalled([("redis", "")], query) == [0]
-
-
-def test_listed_words_that_ask_nothing_recall_nothing() -> None:
-    for query in ("ok the", "介绍", "好吧"):
-        assert recalled([("redis 介绍 ok the", "好吧")], query) == []
-
-
-def test_a_query_that_names_something_new_inherits_nothing() -> None:
-    assert recalled([("redis", "lru"), ("redis ttl", "")], "kafka") == []
-
-
 LONG = [("redis 惰性删除", "lazy deletion"), *[(f"词{i} other{i} words{i}", f"nothing{i}") for i in range(30)]]
 
 
@@ -181,43 +58,6 @@ def test_a_block_that_holds_too_little_of_the_query_is_out() -> None:
 
 def test_a_short_conversation_asks_for_less() -> None:
     assert ids([LONG[0], *LONG[-2:]], "redis kafka zookeeper pulsar") == [0]
-
-
-PETS = [("aa bb", ""), ("the vet of rex", ""), ("cc dd", ""), *[(f"ee{i} ff{i}", "") for i in range(19)]]
-
-
-def in_context(query: str) -> Explanation:
-    gate = ContextGatekeeper(10**6, settings=Settings.thorough())
-    gate.add_turns(PETS)
-    return gate.explain(query)
-
-
-def test_turns_beside_a_turn_that_answers_count_in_thorough() -> None:
-    explained = in_context("kafka vets?")
-    assert [c["turn_id"] for c in explained["candidates"]] == [1, 2, 0, 3]  # the nearer, then the newer one
-    best, beside, *_ = explained["candidates"]
-    assert best["score"] == best["parts"]["user"] == 1.0
-    assert beside["parts"]["neighbours"] == beside["score"] == pytest.approx(0.4)
-
-
-def test_a_message_that_asks_nothing_leans_on_the_last_turns_in_thorough() -> None:
-    found = {c["turn_id"]: c["recency"] for c in in_context("kafka vets")["candidates"]}
-    assert [found[turn] for turn in (21, 11, 1)] == [pytest.approx(11 / 12), pytest.approx(1 / 12), 0.0]
-    assert sorted(found) == [0, 1, 2, 3, *range(11, 22)]
-
-
-def test_a_question_leans_on_the_last_turns_as_far_as_these_hold_its_words() -> None:
-    recency = {c["turn_id"]: c["recency"] for c in in_context("ee18 vet?")["candidates"]}
-    assert recency[21] == pytest.approx(11 / 24)
-
-
-def test_inflections_are_one_word_in_thorough() -> None:
-    gate = ContextGatekeeper(10**6, settings=Settings.thorough())
-    gate.add_turns([("we went hiking", ""), *[(f"xx{i}", "") for i in range(5)]])
-    assert gate.explain("any hikes planned")["candidates"][0]["turn_id"] == 0
-    gate.forget(0)
-    gate.add_turn("hiked again", "")
-    assert gate.explain("any hikes planned")["candidates"][0]["turn_id"] == 6
 
 
 @given(turns.filter(bool))

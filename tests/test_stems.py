@@ -54,3 +54,21 @@ def test_a_form_passes_the_filter_after_a_switch() -> None:
     explained = gate.explain("nginx restarting")
     assert explained["gate"]["action"] == "switch"
     assert [block["turn_id"] for block in gate.select("restarting")] == [0]
+
+
+def test_a_word_that_no_turn_holds_has_its_forms_whatever_such_words_weigh() -> None:
+    gate = ContextGatekeeper(4000, settings=Settings(unseen_weight=0.0))
+    gate.add_turn("how do I rebase a branch", "")
+    assert [block["turn_id"] for block in gate.select("rebasing")] == [0]
+
+
+def test_a_listed_word_has_no_forms() -> None:
+    gate = ContextGatekeeper(4000)
+    gate.add_turn(" ".join(inflections("only")), "")
+    assert [anchor["text"] for anchor in gate.explain("only")["anchors"]] == ["only"]
+
+
+def test_a_word_of_any_length_has_its_forms_and_only_short_ones_are_remembered() -> None:
+    long = "ab" * 500_000
+    assert f"{long}s" in inflections(long)
+    assert inflections(long) is not inflections(long)

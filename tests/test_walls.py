@@ -16,7 +16,8 @@ from gatekeeper import errors
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "gatekeeper"
-STAGES = ("anchor", "topic_gate", "corpus", "sparse", "pruning", "selector", "prompt")  # from left to right
+# from left to right
+STAGES = ("anchor", "topic_gate", "corpus", "sparse", "context", "recall", "pruning", "selector", "prompt")
 GROUND = {"block", "settings", "errors", "lexicon", "stems", "_core"}  # what every stage may import
 CHAINS = {"__init__", "gatekeeper", "report"}  # what may import any stage, besides cli and integrations
 BORROWS = {"constraints": {"prompt"}}  # recalled text and constraints are escaped alike

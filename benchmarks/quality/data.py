@@ -47,13 +47,19 @@ class Conversation:
 
 
 def read_set(folder: Path, name: str, half: str) -> list[Conversation]:
-    """The conversations of one set, queries in the order of `at`. FileNotFoundError if the folder lacks it.
+    """The conversations of one set, queries in the order of `at`. FileNotFoundError if the folder lacks it, ValueError
 
-    A set of our own has no halves: it is a plain NAME.jsonl.
+    if it holds no conversation or what is none. A set of our own has no halves: it is a plain NAME.jsonl.
     """
     path = folder / (f"{name}.jsonl" if name in OWN_SETS else f"{name}.{half}.jsonl.gz")
     with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
-        return [_conversation(json.loads(line)) for line in file]
+        try:
+            conversations = [_conversation(json.loads(line)) for line in file]
+        except KeyError as error:
+            raise ValueError(f"{path}: a conversation lacks {error}") from None
+    if not conversations:
+        raise ValueError(f"{path} holds no conversation")
+    return conversations
 
 
 def _conversation(raw: dict[str, Any]) -> Conversation:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gatekeeper.anchor import Query, extract_anchors, fold
 from gatekeeper.gatekeeper import ContextGatekeeper
-from gatekeeper.sparse import content_words
+from gatekeeper.recall import content_words
 from gatekeeper.tokens import estimate_tokens
 
 CONVERSATION = Path(__file__).with_name("demo_conversation.jsonl")

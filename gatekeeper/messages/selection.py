@@ -151,9 +151,10 @@ class MessageSelection:
         gate = self.gate
         selection = gate._recall(query)
         selection.candidates = [candidate for candidate in selection.candidates if self._can_be_sent(candidate)]
-        for candidate in selection.candidates:
-            self._cut_to(budget, selection, candidate)
-            candidate.block_cost = gate._cost(candidate)  # so that the same turns are chosen as for a prompt
+        if not gate.settings.whole_blocks:  # else nothing is kept yet
+            for candidate in selection.candidates:
+                self._cut_to(budget, selection, candidate)
+                candidate.block_cost = gate._cost(candidate)  # so that the same turns are chosen as for a prompt
         gate._cover(selection, budget, self._cost_of_candidate)
         return {step.candidate.turn_id: self._sent(step.candidate) for step in selection.steps}
 

@@ -312,3 +312,68 @@ def test_sides_ages_and_groups_out_of_range_are_refused() -> None:
     matrix.vocabulary.add(("a", "b"))
     with pytest.raises(ValueError, match="n_ages"):
         matrix.append(n_ages=-5, ngram_floor=1.5)
+
+
+def test_held_names_a_word_once_by_its_first_form() -> None:
+    matrix = built([("rebases git", "rebase"), ("cache", "git git"), ("nothing", "")])
+    ids = array("i", [*ids_of(matrix, ["absent", "rebase", "rebases", "git"]), -2])
+    groups = array("i", [0, 0, 0, 3, 4])
+    asked = array("i", [1, 0, 2])
+    extra = [[(0, 1, 0), (2, 0, 1)]]
+    counts_of, held = matrix.held(asked, ids, extra_postings=extra, groups=groups)
+    assert (list(counts_of), list(held)) == ([1, 3, 1], [3, 0, 3, 4, 4])
+    counts_of, held = matrix.held(asked, ids, extra_postings=extra)
+    assert (list(counts_of), list(held)) == ([1, 4, 1], [3, 1, 2, 3, 4, 4])
+    assert [list(part) for part in matrix.held(array("i"), ids, extra_postings=extra)] == [[], []]
+
+
+def test_coverage_is_the_better_side_of_each_word_and_at_most_its_idf() -> None:
+    matrix = built([("rebase", "git"), ("rebases rebases rebase rebases", "one two three four"), ("nothing", "")])
+    ids, weights = ids_of(matrix, ["rebase", "rebases", "git"]), array("d", [2.0, 2.0, 5.0])
+    groups = array("i", [0, 0, 2])
+    whole = matrix.coverage(array("i", [0, 1, 2]), ids, weights, k1=1.2, b=0.75, length=1e9, groups=groups)
+    assert list(whole) == [7.0, 2.0, 0.0]
+    short = matrix.coverage(array("i", [1]), ids, weights, k1=1.2, b=0.75, length=1.0, groups=groups)
+    assert short[0] == pytest.approx(2.0 * 2.0 * 2.2 / (2.0 + 1.2 * (0.25 + 0.75 * 4)))
+    assert list(matrix.coverage(array("i", [0]), ids, weights, k1=0.0, b=1.0, length=1e-9, groups=groups)) == [7.0]
+
+
+def test_the_context_of_turns_without_any_mass_is_their_recency() -> None:
+    matrix = built([("alpha", ""), ("beta", "")])
+    ids, nothing = ids_of(matrix, ["alpha"]), array("d", [0.0])
+    found, scores, user, assistant, neighbours, best = matrix.top_in_context(
+        ids, nothing, Formula(**WEIGHTS), k=9, weight_neighbours=0.4, neighbour_window=1000, recency_share=1.0)
+    assert (list(found), best) == ([1, 0], 1.0)
+    assert list(scores) == pytest.approx([0.2 * 0.8, 0.2 * 0.6])
+    assert [*user, *assistant, *neighbours] == [0.0] * 6
+
+
+def test_what_a_turn_is_about_holds_and_stands_beside_names_what_is_wrong() -> None:
+    matrix = built([("alpha", "beta"), ("alpha", "")])
+    matrix.forget(1)
+    one, weight, asked = array("i", [0]), array("d", [1.0]), array("i", [0])
+    context = {"k": 1, "weight_neighbours": 0.4, "neighbour_window": 2, "recency_share": 1.0}
+    of_coverage = {"k1": 1.2, "b": 0.75, "length": 50.0}
+    for turn in (-1, 1, 2):
+        for call in (lambda t=turn: matrix.held(array("i", [0, t]), one),
+                     lambda t=turn: matrix.coverage(array("i", [0, t]), one, weight, **of_coverage)):  # fmt: skip
+            with pytest.raises(IndexError, match="no turn"):
+                call()
+    for call in (lambda: matrix.coverage(asked, one, array("d"), **of_coverage),
+                 lambda: matrix.coverage(asked, one, weight, **of_coverage, groups=array("i")),
+                 lambda: matrix.held(asked, one, groups=array("i", [0, 0])),
+                 lambda: matrix.top(one, weight, Formula(**WEIGHTS), k=1, groups=array("i")),
+                 lambda: matrix.top_in_context(one, weight, Formula(**WEIGHTS), **context, groups=array("i")),
+                 lambda: matrix.top_in_context(one, array("d"), Formula(**WEIGHTS), **context)):  # fmt: skip
+        with pytest.raises(ValueError, match="differ in length"):
+            call()
+    with pytest.raises(ValueError, match="neighbour_window must be at least 0, got -1"):
+        matrix.top_in_context(one, weight, Formula(**WEIGHTS), **{**context, "neighbour_window": -1})
+    with pytest.raises(ValueError, match="extra postings that are not there"):
+        matrix.held(asked, array("i", [-2]))
+    with pytest.raises(ValueError, match="existing turns, ascending"):
+        matrix.coverage(asked, array("i", [-2]), weight, **of_coverage, extra_postings=[[(2, 1, 0)]])
+    for call in (lambda: matrix.held(None, one), lambda: matrix.coverage(asked, None, weight, **of_coverage),
+                 lambda: matrix.top_in_context(one, None, Formula(**WEIGHTS), **context)):  # fmt: skip
+        with pytest.raises(TypeError, match="is expected, got None"):
+            call()
