@@ -365,8 +365,8 @@ cdef class TermMatrix:
         weight_user lex(user) + weight_assistant lex(assistant), neighbours the sum of lexical / d over the turns at
         distance d <= neighbour_window, and best the greatest value of the bracket, or 1 if that is 0. A turn counts
         that holds a term, stands beside one that does, or is recent while recency_share > 0. Arguments and lex are
-        those of `top`. Returns (turns int32, score, lex_user, lex_assistant, neighbours float64, each [<= k]; best).
-        O(postings of the terms + turns).
+        those of `top`; where the sum of idf is 0, lex is 0. Returns (turns int32, score, lex_user, lex_assistant,
+        neighbours float64, each [<= k]; best). O(postings of the terms + turns x neighbour_window).
         """
         cdef Posting *extra = NULL
         cdef QueryTerm *terms
@@ -480,8 +480,8 @@ cdef class TermMatrix:
 
         mass = sum of idf min(1, t (k1 + 1) / (t + k1 (1 - b + b |x| / length))) over the words of the query, with
         t = sqrt(tf) and |x| those of the side that gives more: the saturated tf of BM25, for sides of a fixed length,
-        not an average one. The forms of a word count together, with the idf of the first. The other arguments are those of `top`.
-        O(m n log of the longest list).
+        not an average one. The forms of a word count together, with the idf of the first. The other arguments are
+        those of `top`. IndexError for a turn that is not there. O(m n log of the longest list).
         """
         cdef array.array ids = int_array(term_ids), weights = double_array(idf), asked = int_array(turns)
         cdef Py_ssize_t i, m = len(asked), n = len(ids)
@@ -504,7 +504,7 @@ cdef class TermMatrix:
         """The words of a query that each turn holds: (how many int32[m], which int32[...]), for turns int32[m].
 
         Which: ascending indexes into term_ids, of a word's first form whichever is held. Arguments as in `top`.
-        O(m n log of the longest list).
+        IndexError for a turn that is not there. O(m n log of the longest list).
         """
         cdef array.array ids = int_array(term_ids), asked = int_array(turns)
         cdef Py_ssize_t i, j, m = len(asked), n = len(ids)

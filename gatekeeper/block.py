@@ -134,10 +134,11 @@ class Candidate:
     """A block that recall let through, with the parts of its score and, once pruned, what is left of it.
 
     kept: for each side the kept sentences as (first, last + 1) character offsets. covers: the query's anchors that
-    the kept text holds, bit i for anchor i; holds: those that the whole block holds. cost: tokens of the block as
-    it stands in the prompt, or of its messages; then block_cost, if not 0, is what the gain goes by. coverage: the
-    share of the query's idf mass that it is about; is_mention: it holds too little of it. best: what the parts of its
-    score by words are divided by, that of the best turn where turns are scored in context, else 1.
+    the kept text holds, bit i for anchor i; holds: those that the whole block holds, found with whole_blocks. cost:
+    tokens of the block as it stands in the prompt, or of its messages; then block_cost, if not 0, is what the gain
+    goes by. coverage: the share of the query's idf mass that it is about; is_mention: it holds too little of it. best:
+    what the parts of its score by words are divided by, that of the best turn where turns are scored in context,
+    else 1.
     """
 
     __slots__ = ("assistant", "best", "block_cost", "cost", "coverage", "covers", "exact", "holds", "is_mention",
@@ -182,9 +183,9 @@ class Step:
 class Selection:
     """The whole decision for one query; `select`, `build_prompt` and `explain` are views of it.
 
-    anchors: A(q), inherited ones behind the query's own; arrays: the same, as the kernels take it; steps: the
-    choice, in order; reasons: why a candidate stayed out, by turn; base_cost: tokens of constraints and query;
-    prompt_cost: tokens of the whole prompt.
+    anchors: A(q), inherited ones behind the query's own, forms behind their word; arrays: the same, as the kernels
+    take it; steps: the choice, in order; reasons: why a candidate stayed out, by turn; base_cost: tokens of constraints
+    and query; prompt_cost: tokens of the whole prompt.
     """
 
     __slots__ = ("anchors", "arrays", "base_cost", "candidates", "coverable_mass", "gate", "prompt", "prompt_cost",

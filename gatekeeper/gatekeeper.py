@@ -261,11 +261,11 @@ class ContextGatekeeper:
                 self._corpus, selection.candidates, selection.arrays, budget, cost_of, self._is_short)
         else:
             candidates = [candidate for candidate in selection.candidates if not candidate.is_mention]
-            for candidate in candidates:
-                candidate.cost = 0 if is_empty(candidate) else cost_of(candidate)
             arrays, settings = selection.arrays, self.settings
             best = without_outshone(candidates, arrays.idf, settings.min_coverage_of_best,
                                     least_coverage(self._corpus) * arrays.word_mass)
+            for candidate in best:
+                candidate.cost = 0 if is_empty(candidate) else cost_of(candidate)
             cover = cover_minimum(best, arrays.idf, budget, settings.coverage_stop, settings.n_covers)
             taking_part = {candidate.turn_id for candidate in best}
             cover.reasons.update((c.turn_id, TOO_LITTLE) for c in selection.candidates if c.turn_id not in taking_part)

@@ -22,14 +22,15 @@ def recall(corpus: Corpus, query: Query, arrays: QueryArrays, gate: GateDecision
     filters = asks_content_word(corpus.settings, gate)
     words = ContentWords(corpus, query, arrays.anchors) if filters and arrays.idf_mass > 0.0 else None
     allowed = words.turns() if words else None
+    n_asked = max_candidates
     while True:
-        candidates = score(corpus, query, arrays, gate, max_candidates, allowed)
+        candidates = score(corpus, query, arrays, gate, n_asked, allowed)
         if words is None or allowed is None:
             return candidates
-        false_hits = {c.turn_id for c in candidates if not words.are_in(c.turn_id)}
-        if not false_hits:
-            return candidates
-        allowed = array("i", [turn for turn in allowed if turn not in false_hits])
+        passing = [candidate for candidate in candidates if words.are_in(candidate.turn_id)]
+        if len(passing) >= max_candidates or len(candidates) < n_asked:
+            return passing[:max_candidates]
+        n_asked *= 2
 
 
 def score(corpus: Corpus, query: Query, arrays: QueryArrays, gate: GateDecision, max_blocks: int,

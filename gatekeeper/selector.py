@@ -122,7 +122,8 @@ def fill_budget(
     """Blocks by score: short sides whole, of a long user's side the best sentences, a long assistant's side last.
 
     What budget is left restores sentences of the sides that were cut, in the order of the blocks. After MAX_MISSES
-    blocks in a row that do not fit the others are not looked at, and have no reason.
+    blocks in a row that do not fit the others are not looked at, and have no reason. A step covers all that its turn
+    holds.
     """
     cover = Cover((), arrays.idf, budget)
     cut: list[Candidate] = []

@@ -33,7 +33,8 @@ class Settings:
     pronoun_mass, answer_mass: T, idf mass that speaks for the topic unsaid: for each of up to two pronouns, and in a
         message that answers a question.
     shared_mass: T, the idf mass shared with the topic that makes a query go on, however much of it is new.
-    min_coverage: T, the share of the query's idf mass that a block must be about to be of its topic.
+    min_coverage: T, the share of the query's idf mass that a block must be about to be of its topic; like the next
+        three, of no effect with whole_blocks.
     min_coverage_of_best: T, the share of the best block's coverage that a block must reach.
     topic_coverage_ratio: T, the share of min_coverage that is asked of a block of the active topic when it goes on.
     coverage_length: T, anchors of a side in which one mention of a word makes the side be about it.
@@ -46,12 +47,14 @@ class Settings:
     image_tokens: T, what an image or another part without text counts in a chat message; about the most that
     providers count for an image that they do not scale down.
     weight_neighbours, neighbour_window: T, what a turn's lexical score adds to the turns around it, and how far.
-    content_filter: D, whether after a switch a block must hold a content word of the query.
+    content_filter: D, whether after a switch a block must hold a content word of the query; of no effect with
+        weight_neighbours, as weight_exact is.
     joint_sides: False: the two sides are scored apart. True: BM25 takes them as one text, weighed by weight_user.
     stems: whether English words that differ in their inflection alone count as one; by Snowball, if PyStemmer (the
         extra `stems`) is installed, else nothing is stemmed.
     squared_idf: whether anchors weigh the square of their idf, as in a cosine of tf-idf vectors.
-    whole_side_tokens: T, with whole_blocks: a side of more tokens goes in cut to its best sentences.
+    whole_side_tokens: T, with whole_blocks: of a side of more tokens only the best sentences of the user's go in
+        before all blocks have had their turn.
     n_covers: T, how many times the query is covered, each time by other blocks.
     whole_blocks: False: the least text that covers the query. True: blocks by score, whole where they fit.
 

@@ -35,7 +35,7 @@ def in_context(query: str) -> Explanation:
 
 
 def test_turns_beside_a_turn_that_answers_count_in_thorough() -> None:
-    explained = in_context("kafka vets?")
+    explained = in_context("kafka vet?")
     assert [c["turn_id"] for c in explained["candidates"]] == [1, 2, 0, 3]  # the nearer, then the newer one
     best, beside, *_ = explained["candidates"]
     assert best["score"] == best["parts"]["user"] == 1.0
@@ -56,7 +56,7 @@ def test_turns_count_by_recency_where_the_query_weighs_nothing() -> None:
 
 
 def test_a_message_that_asks_nothing_leans_on_the_last_turns_in_thorough() -> None:
-    found = {c["turn_id"]: c["recency"] for c in in_context("kafka vets")["candidates"]}
+    found = {c["turn_id"]: c["recency"] for c in in_context("kafka vet")["candidates"]}
     assert [found[turn] for turn in (21, 11, 1)] == [pytest.approx(11 / 12), pytest.approx(1 / 12), 0.0]
     assert sorted(found) == [0, 1, 2, 3, *range(11, 22)]
 
@@ -80,8 +80,8 @@ def test_an_explanation_scores_every_turn_in_context_also_those_below_the_best()
         ContextGatekeeper(10**6, settings=Settings.thorough().replace(max_candidates=n)) for n in (2, 400))  # fmt: skip
     few.add_turns(PETS)
     all_of_them.add_turns(PETS)
-    expected = {c["turn_id"]: c["score"] for c in all_of_them.explain("kafka vets?")["candidates"]}
-    turns_of = {turn["turn_id"]: turn for turn in few.explain("kafka vets?")["turns"]}
+    expected = {c["turn_id"]: c["score"] for c in all_of_them.explain("kafka vet?")["candidates"]}
+    turns_of = {turn["turn_id"]: turn for turn in few.explain("kafka vet?")["turns"]}
     assert {turn: turns_of[turn]["score"] for turn in expected} == expected
     assert [turns_of[turn]["decision"] for turn in (1, 2, 0, 3, 4)] == [
         "chosen", "chosen", "below the best", "below the best", "no anchor"]

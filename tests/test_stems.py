@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
+import gatekeeper
 from gatekeeper import ContextGatekeeper, Settings
 from gatekeeper.stems import inflections, stem
 
@@ -71,3 +76,21 @@ def test_a_word_of_any_length_has_its_forms_and_only_short_ones_are_remembered()
     long = "ab" * 500_000
     assert f"{long}s" in inflections(long)
     assert inflections(long) is not inflections(long)
+
+
+def test_without_pystemmer_everything_works_and_nothing_is_stemmed() -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['Stemmer'] = None  # what an import of it then raises is an ImportError\n"
+        "from gatekeeper import ContextGatekeeper, Settings\n"
+        "from gatekeeper.stems import inflections, stem\n"
+        "assert (stem('rebasing'), inflections('rebasing'), inflections('')) == ('rebasing', (), ())\n"
+        "for chosen in (Settings.minimal(), Settings.thorough(), Settings(stems=False)):\n"
+        "    gate = ContextGatekeeper(4000, settings=chosen)\n"
+        "    gate.add_turns([('how do I rebase', 'git rebase main'), ('惰性删除', '过期键'), ('two', 'words')])\n"
+        "    print([[turn['turn_id'] for turn in gate.select(query)]\n"
+        "           for query in ('rebase main?', 'rebasing?', '惰性删除？')])\n"
+    )
+    folder = Path(gatekeeper.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[[0], [], [1]]", "[[0, 1, 2], [2, 1, 0], [1, 2, 0]]", "[[0], [], [1]]"]
