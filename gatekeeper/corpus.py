@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 USER, ASSISTANT = 0, 1
+MOST_WORDS = 2048  # whose forms are kept, 4 KB each
+LONGEST_WORD = 32
 INHERITED_TURNS = 8  # of the topic; a query that points back looks no further
+
+_forms_of: dict[str, Vocabulary | None] = {}
 
 
 class Corpus:
@@ -161,20 +165,20 @@ class Corpus:
 
     def with_forms(self, anchors: list[Anchor]) -> list[Anchor]:
         """The anchors, each word followed by its other forms that some turn holds; all have the weight of the group."""
-        owners: dict[str, Anchor] = {}
+        found: list[tuple[Anchor, array[int]]] = []
         for anchor in anchors:
             if anchor.idf and not anchor.is_ngram and not anchor.is_searched:  # listed words have no idf
-                for form in inflections(anchor.text):
-                    owners.setdefault(form, anchor)
-        if not owners:
+                forms = forms_of(anchor.text)
+                ids = self.vocabulary.find(forms) if forms else None
+                if ids and max(ids) >= 0:
+                    found.append((anchor, ids))
+        if not found:
             return anchors
-        found = Vocabulary(LEXICON)
-        found.add((" ".join(owners),))
-        known = {anchor.term_id for anchor in anchors}
+        known = {anchor.term_id for anchor in anchors} | {-1}
         groups: dict[Anchor, list[int]] = {}
-        for i, term_id in enumerate(self.vocabulary.find(found)):
-            if term_id >= 0 and term_id not in known:
-                groups.setdefault(owners[found.text(i)], []).append(term_id)
+        for anchor, ids in found:
+            groups[anchor] = [term_id for term_id in ids if term_id not in known]
+            known.update(groups[anchor])
         return [one for anchor in anchors for one in (anchor, *self._forms(anchor, groups.get(anchor)))]
 
     def _forms(self, anchor: Anchor, ids: list[int] | None) -> list[Anchor]:
@@ -268,6 +272,21 @@ class Corpus:
         if not says_nothing(fallback):
             self._search(anchor, " ".join(fallback.split()))
         return anchor
+
+
+def forms_of(word: str) -> Vocabulary | None:
+    """The other forms of an English word as terms, None for anything else. Words of queries recur, so they are kept."""
+    if word in _forms_of:
+        return _forms_of[word]
+    forms = inflections(word)
+    found = Vocabulary(LEXICON) if forms else None
+    if found is not None:
+        found.add((" ".join(forms),))
+    if len(word) <= LONGEST_WORD:
+        if len(_forms_of) >= MOST_WORDS:
+            _forms_of.clear()
+        _forms_of[word] = found
+    return found
 
 
 class SpelledTerm:

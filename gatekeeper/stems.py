@@ -9,13 +9,10 @@ if TYPE_CHECKING:
 # Endings that the stemmer may take off. What they make of a word is kept only where it has the word's stem, so one too
 # many costs time, and one too few misses a form.
 ENDINGS = ("", "s", "es", "e", "ed", "er", "ers", "ing", "ings", "ly", "y", "ion", "ions", "ation", "ations", "ity",
-           "ities", "ment", "ments", "ness", "able", "ive", "al", "or", "ors")
-ENDINGS_OF_WHOLE_WORDS = ("s", "ed", "ing", "er", "ers", "ly", "ness", "ment", "ments")
+           "ities", "ment", "ments")
+ENDINGS_OF_WHOLE_WORDS = ("s", "ed", "er", "ers", "ing", "ly", "ment", "ments")
 VOWELS = ("a", "e", "i", "o", "u", "y")
-MOST_WORDS = 16_384  # remembered; they are words of queries, so few distinct ones recur
-LONGEST_WORD = 32  # remembered
 
-_forms: dict[str, tuple[str, ...]] = {}
 _stem: Callable[[str], str] | None = None
 
 
@@ -28,17 +25,10 @@ def stem(word: str) -> str:
 
 
 def inflections(word: str) -> tuple[str, ...]:
-    """The other forms of a lower-case English word: texts with its stem. Many are no words; O(1) once it was asked."""
-    forms = _forms.get(word)
-    if forms is None:
-        of_word = stem(word)
-        found = dict.fromkeys(form for form in _candidates(word, of_word) if form != word and stem(form) == of_word)
-        forms = tuple(found) if _is_installed() else ()
-        if len(word) <= LONGEST_WORD:
-            if len(_forms) >= MOST_WORDS:
-                _forms.clear()
-            _forms[word] = forms
-    return forms
+    """The other forms of a lower-case English word: texts with its stem. Many are no words."""
+    of_word = stem(word)
+    found = dict.fromkeys(form for form in _candidates(word, of_word) if form != word and stem(form) == of_word)
+    return tuple(found) if _is_installed() else ()
 
 
 def _english_stemmer() -> Callable[[str], str]:
@@ -66,7 +56,7 @@ def _candidates(word: str, of_word: str) -> Iterator[str]:
     if of_word.endswith("i"):
         yield of_word[:-1] + "y"
     if of_word.endswith("e"):
-        for ending in ("ed", "er", "ers", "ing", "ings"):
+        for ending in ("ed", "er", "ers", "ing"):
             yield of_word[:-1] + ending
     if of_word[-1] not in VOWELS and of_word[-2:-1] in VOWELS:
         for ending in ("ed", "er", "ers", "ing"):

@@ -192,7 +192,8 @@ def test_explain_prints_every_part() -> None:
     for candidate in explained["candidates"]:
         parts = [f"{candidate['parts'][part]:.3f}" for part in ("user", "assistant", "exact", "recency")]
         score, cost, turn_id = f"{candidate['score']:.3f}", str(candidate["cost"]), candidate["turn_id"]
-        assert (str(turn_id), score, *parts, cost, decisions[turn_id]) in rows
+        coverage = f"{candidate['coverage']:.0%}"
+        assert (str(turn_id), score, *parts, coverage, cost, decisions[turn_id]) in rows
     step = explained["steps"][0]
     assert ("1", str(step["turn_id"]), f"{step['gain']:.4f}", str(step["cost"]), "100.0%", str(step["budget_left"]),
             "redis, 惰性, 惰性删, 性删, 性删除, 删除") in rows  # fmt: skip

@@ -13,6 +13,8 @@ from gatekeeper.report import Explanation, is_extra
 
 HEAD_CHARACTERS = 40  # of a turn's user text in the list of turns left out
 
+PARTS: tuple[str, ...] = ("user", "assistant", "exact", "recency")  # and "neighbours", where it is weighed
+
 
 def write_page(output: Output, explained: Explanation, page: str, chat: str) -> None:
     """Write the decision as an HTML page and say so on stderr. Raises GatekeeperError when it cannot be written."""
@@ -43,8 +45,11 @@ def print_explanation(output: Output, explained: Explanation, *, show_all: bool)
         ], title="anchors")  # fmt: skip
     decisions = {turn["turn_id"]: turn["decision"] for turn in explained["turns"]}
     if explained["candidates"]:
-        output.table(("turn", "score", "user", "assistant", "exact", "recency", "cost", "<decision"),
-                     [_candidate(candidate, decisions) for candidate in explained["candidates"]], title="candidates")
+        parts = PARTS + (("neighbours",) if explained["settings"]["weight_neighbours"] else ())
+        covers = () if explained["settings"]["whole_blocks"] else ("coverage",)
+        output.table(("turn", "score", *parts, *covers, "cost", "<decision"),
+                     [_candidate(candidate, parts, covers, decisions) for candidate in explained["candidates"]],
+                     title="candidates")
     if explained["steps"]:
         names = {anchor["id"]: anchor["text"] for anchor in explained["anchors"]}
         output.table(("step", "turn", "gain", "cost", "coverage", "budget left", "<newly covered"),
@@ -86,10 +91,12 @@ def _decision(decision: str) -> Cell:
     return decision, "warn" if decision in (NO_ROOM, TAKEN_BACK) else "debug"
 
 
-def _candidate(candidate: dict[str, Any], decisions: dict[int, str]) -> list[Cell]:
-    parts = [f"{candidate['parts'][name]:.3f}" for name in ("user", "assistant", "exact", "recency")]
+def _candidate(
+    candidate: dict[str, Any], parts: tuple[str, ...], covers: tuple[str, ...], decisions: dict[int, str]
+) -> list[Cell]:
     turn_id = candidate["turn_id"]
-    return [f"{turn_id}", f"{candidate['score']:.3f}", *parts, f"{candidate['cost']}", _decision(decisions[turn_id])]
+    return [f"{turn_id}", f"{candidate['score']:.3f}", *(f"{candidate['parts'][part]:.3f}" for part in parts),
+            *(f"{candidate[name]:.0%}" for name in covers), f"{candidate['cost']}", _decision(decisions[turn_id])]
 
 
 def _step(number: int, step: dict[str, Any], names: dict[int, str]) -> list[Cell]:
