@@ -276,8 +276,10 @@ class Corpus:
 
 def forms_of(word: str) -> Vocabulary | None:
     """The other forms of an English word as terms, None for anything else. Words of queries recur, so they are kept."""
-    if word in _forms_of:
+    try:
         return _forms_of[word]
+    except KeyError:  # asked for once, not twice: another thread may clear in between
+        pass
     forms = inflections(word)
     found = Vocabulary(LEXICON) if forms else None
     if found is not None:

@@ -267,9 +267,11 @@ def _missing(corpus: Corpus, candidate: Candidate) -> list[tuple[int, int, tuple
 def _distances(is_kept: Sequence[bool]) -> list[int]:
     """How far each place is from the nearest kept one: 0 for that itself, the number of places where none is kept."""
     n = len(is_kept)
-    distances = [0 if kept else n for kept in is_kept]
-    for i in range(1, n):
-        distances[i] = min(distances[i], distances[i - 1] + 1)
-    for i in range(n - 2, -1, -1):
-        distances[i] = min(distances[i], distances[i + 1] + 1)
+    distances = [n] * n
+    for places in (range(n), reversed(range(n))) if True in is_kept else ():
+        distance = n
+        for i in places:
+            distance = 0 if is_kept[i] else distance + 1
+            if distance < distances[i]:
+                distances[i] = distance
     return distances

@@ -74,7 +74,7 @@ def find_coverage(corpus: Corpus, candidates: Sequence[Candidate], arrays: Query
     least = least_coverage(corpus)
     topic_start = corpus.topic_starts[-1] if action == CONTINUE else corpus.matrix.n_turns
     for candidate, mass in zip(candidates, masses, strict=True):
-        candidate.coverage = mass / arrays.word_mass
+        candidate.coverage = mass / arrays.word_mass if arrays.word_mass else 0.0
         in_topic = candidate.turn_id >= topic_start
         candidate.is_mention = candidate.coverage < (least * settings.topic_coverage_ratio if in_topic else least)
 

@@ -96,3 +96,12 @@ def test_no_content_word_is_asked_of_turns_that_are_scored_in_context(chosen: Se
     assert explained["content_words"] == []
     assert {22, 23} <= {candidate["turn_id"] for candidate in explained["candidates"]}
     assert "no content word" not in {turn["decision"] for turn in explained["turns"]}
+
+
+@pytest.mark.parametrize(("query", "changes"), [("ok", {}), ("缓存", {"ngram_weight": 0.0})])
+def test_a_query_that_weighs_nothing_chooses_nothing_by_coverage(query: str, changes: dict[str, float]) -> None:
+    gate = ContextGatekeeper(4000, settings=Settings(weight_neighbours=0.4, **changes))
+    gate.add_turns([("缓存", ""), ("天气", "")])
+    explained = gate.explain(query)
+    assert [(c["turn_id"], c["coverage"]) for c in explained["candidates"]] == [(1, 0.0), (0, 0.0)]
+    assert explained["steps"] == []

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import gatekeeper
-from gatekeeper import ContextGatekeeper, Settings
+from gatekeeper import ContextGatekeeper, Settings, corpus
+from gatekeeper.corpus import forms_of
 from gatekeeper.stems import inflections, stem
 
 
@@ -75,7 +77,28 @@ def test_a_listed_word_has_no_forms() -> None:
 def test_a_word_of_any_length_has_its_forms_and_only_short_ones_are_remembered() -> None:
     long = "ab" * 500_000
     assert f"{long}s" in inflections(long)
-    assert inflections(long) is not inflections(long)
+    assert forms_of("hiking") is forms_of("hiking")
+    assert forms_of(long[:200]) is not forms_of(long[:200])
+    assert forms_of("utf8") is None
+
+
+def test_forms_are_found_while_other_threads_have_them_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "MOST_WORDS", 1)
+    words = ["rebasing", "hikes", "studies", "planned"]
+    expected = {word: [forms_of(word).text(i) for i in range(len(forms_of(word)))] for word in words}
+
+    def ask(start: int) -> bool:
+        asked = [words[(start + i) % 4] for i in range(3000)]
+        found = [(word, forms_of(word)) for word in asked]
+        return all([forms.text(i) for i in range(len(forms))] == expected[word] for word, forms in found)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert all(pool.map(ask, range(4)))
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_without_pystemmer_everything_works_and_nothing_is_stemmed() -> None:
