@@ -1,7 +1,7 @@
 """Coverage: how much of a query's idf mass a block is about, not merely mentions."""
 
 from libc.math cimport sqrt
-from libc.stdint cimport int32_t, uint32_t
+from libc.stdint cimport uint32_t
 
 from _core.csr cimport LengthNorm, saturated
 from _core.postings cimport Posting

@@ -656,35 +656,35 @@ cdef class TermMatrix:
         return lengths
 
 
-cdef tuple scored_arrays(const Scored *scored, Py_ssize_t n, int32_t n_present):
-    cdef array.array turns = ints(n), exact = ints(n)
-    cdef array.array score = array.clone(DOUBLES, n, zero=False)
-    cdef array.array user = array.clone(DOUBLES, n, zero=False)
-    cdef array.array assistant = array.clone(DOUBLES, n, zero=False)
-    cdef Py_ssize_t i
-    for i in range(n):
-        turns.data.as_ints[i] = scored[i].turn
-        exact.data.as_ints[i] = scored[i].n_held == n_present
-        score.data.as_doubles[i] = scored[i].score
-        user.data.as_doubles[i] = scored[i].lex_user
-        assistant.data.as_doubles[i] = scored[i].lex_assistant
-    return turns, score, user, assistant, exact
-
-
-cdef tuple arrays_in_context(const Scored *scored, Py_ssize_t n, const Context *context, double best):
+cdef tuple scored_columns(const Scored *scored, Py_ssize_t n):
+    """(turns int32, score, lex_user, lex_assistant float64), each [n]."""
     cdef array.array turns = ints(n)
     cdef array.array score = array.clone(DOUBLES, n, zero=False)
     cdef array.array user = array.clone(DOUBLES, n, zero=False)
     cdef array.array assistant = array.clone(DOUBLES, n, zero=False)
-    cdef array.array neighbours = array.clone(DOUBLES, n, zero=False)
     cdef Py_ssize_t i
     for i in range(n):
         turns.data.as_ints[i] = scored[i].turn
         score.data.as_doubles[i] = scored[i].score
         user.data.as_doubles[i] = scored[i].lex_user
         assistant.data.as_doubles[i] = scored[i].lex_assistant
+    return turns, score, user, assistant
+
+
+cdef tuple scored_arrays(const Scored *scored, Py_ssize_t n, int32_t n_present):
+    cdef array.array exact = ints(n)
+    cdef Py_ssize_t i
+    for i in range(n):
+        exact.data.as_ints[i] = scored[i].n_held == n_present
+    return *scored_columns(scored, n), exact
+
+
+cdef tuple arrays_in_context(const Scored *scored, Py_ssize_t n, const Context *context, double best):
+    cdef array.array neighbours = array.clone(DOUBLES, n, zero=False)
+    cdef Py_ssize_t i
+    for i in range(n):
         neighbours.data.as_doubles[i] = neighbours_of(context, scored[i].turn)
-    return turns, score, user, assistant, neighbours, best
+    return *scored_columns(scored, n), neighbours, best
 
 
 cdef void free_hits(HitColumns *hits) noexcept:
