@@ -87,7 +87,7 @@ def canonical(message: Any, view: View) -> dict[str, Any]:
         if _kind(part) in CALL_PARTS:
             _read_call(calls, part)  # type: ignore[arg-type]  # it takes the calls alone
     if view.role == "assistant":
-        _read_calls(calls, message)  # type: ignore[arg-type]
+        _read_calls(calls, message)  # type: ignore[arg-type]  # likewise
     if calls.found:
         found["tool_calls"] = calls.found
     if view.role == "tool" and view.results != [""]:

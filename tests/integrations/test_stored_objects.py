@@ -25,7 +25,7 @@ CANONICAL: list[dict[str, Any]] = [
     {"role": "assistant", "content": "the redis lock holds 30 s"},
 ]  # fmt: skip
 LANGCHAIN = [
-    SystemMessage("brief"), HumanMessage(QUESTION),  # type: ignore[arg-type]
+    SystemMessage("brief"), HumanMessage(QUESTION),  # type: ignore[arg-type]  # a str is content
     AIMessage([{"type": "text", "text": "let me see"}, {"type": "tool_use", "id": "c1", "name": "ttl",
                                                         "input": {"k": 1}}],
               tool_calls=[{"name": "ttl", "args": {"k": 1}, "id": "c1"}]),
